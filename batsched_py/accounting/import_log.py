@@ -67,8 +67,9 @@ def name_files(log: Path) -> ImportFiles:
 def import_log(
     system: type[AccountingSystem], records: Sequence[str], log: Path, options: ImportOptions
 ) -> Imported:
-    """Write the jobs in ``records`` (files; ``-`` is standard input) as a log, and the files beside
-    it, all or none of them.
+    """Write the jobs in ``records`` as a log and the files that belong to it, all or none of them.
+
+    ``records`` are files; ``-`` is standard input.
 
     Raises :class:`UsageError` for options and files that make no sense, :class:`InputError` for
     records that do not, and :class:`OutputError` for what cannot be written.

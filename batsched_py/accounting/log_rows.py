@@ -14,7 +14,7 @@ from batsched_py.workload.logs.swf import CANCELLED, UNKNOWN
 NAMED = ("user", "group", "executable", "queue", "partition")
 """Fields of a log that number names."""
 ANONYMOUS = ("user", "group", "executable")
-"""Those whose names are nobody's business; the header has the others."""
+"""The fields whose names are private; the header has the names of the others."""
 SUBMIT, START, RUN_TIME, ALLOCATED, REQUESTED_TIME = 0, 4, 5, 6, 8
 NODES = 18
 PLACE_OF = {"queue": 16, "partition": 17}

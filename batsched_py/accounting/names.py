@@ -11,7 +11,7 @@ from batsched_py.support.terminal_text import one_line
 from batsched_py.workload.logs.swf import UNKNOWN
 
 LEAST_SALT = 16
-"""Characters of a salt: with a shorter one, somebody who tries salts would find it."""
+"""The least length of a salt: a shorter one could be found by trying."""
 _NUMBER = re.compile(r"0|[1-9]\d{0,14}", re.ASCII)
 _SHOWN = 32
 """Hexadecimal digits of a pseudonym: 128 bits, so that no two names share one."""
@@ -40,8 +40,9 @@ class Pseudonyms:
 
 
 class Names:
-    """The names of a ``field``, numbered as they come; what number each has in the log is
-    known at the end, by :meth:`numbers`, and does not depend on the order in which they came.
+    """Collects the names in a ``field``, each with a place in order of appearance.
+
+    :meth:`numbers` returns their numbers in the log at the end, which do not depend on that order.
     """
 
     def __init__(self, field: str, pseudonyms: Pseudonyms | None = None) -> None:

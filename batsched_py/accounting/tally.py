@@ -26,7 +26,7 @@ class Tally:
     def leave_out(self, path: str, line: int, place: str, error: MalformedRecordError) -> None:
         """Leave a line out, or raise :class:`InputError` for it.
 
-        ``place`` names it without the path, which may tell somebody's name.
+        ``place`` names it without the path, which may have the name of a user.
         """
         if not self._skip:
             text = error.text(with_value=self._show_values)

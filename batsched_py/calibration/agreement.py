@@ -42,7 +42,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     bias: Interval
     """``mean (s - r)``."""
     relative_bias: Interval
-    """``mean (s - r) / mean r``; nan if nobody waited."""
+    """``mean (s - r) / mean r``; nan if no job waited."""
     rank_correlation: Interval
     """Spearman's, equal waits with their mean rank; nan if all waits of a side are equal."""
     share_explained: Interval

@@ -47,7 +47,7 @@ from batsched_py.workload.logs.log_archive import SAMPLE
 REPORTS = "batsched_py.reports"
 """The entry points of reports: all that results may name to be run."""
 _ONLY_IF_GIVEN = ("each_event", "sites", *OF_MACHINE_FILE, *LATER)
-"""Settings that are columns only where somebody asked for them."""
+"""Settings that are columns only if any run sets them."""
 
 
 class StoredRun(msgspec.Struct, kw_only=True):

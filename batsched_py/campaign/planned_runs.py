@@ -178,7 +178,7 @@ def _fewer(included: dict[str, Any], number: int, replications: int | None) -> i
 
 
 def _check_number(blocks: Sequence[_Block]) -> None:
-    """Raise for more runs than anybody can mean, before they are made."""
+    """Raise an error for absurdly many runs, before they are made."""
     total = repeated = 0
     for block in blocks:
         axes = _axes(block)

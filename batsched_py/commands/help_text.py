@@ -1,4 +1,4 @@
-"""How the help of a command is laid out: options under headings, descriptions that are not cut."""
+"""Lays out the help of a command: options under headings, and descriptions in full."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batsched_py.plugins.plugin_descriptions import join_first_paragraph
 
 
 class CommandHelp(TyperCommand):
-    """A command whose options stand in groups, each under a heading.
+    """A command whose help shows options in groups, each under a heading.
 
     The group of an option is its ``rich_help_panel``. Those without one come first, as "Options".
     """
@@ -31,10 +31,10 @@ class CommandHelp(TyperCommand):
 
 
 class GroupHelp(TyperGroup):
-    """A command with subcommands, whose descriptions are not cut."""
+    """A command with subcommands, whose help shows descriptions in full."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the subcommands."""
+        """Write the subcommands and their descriptions to the help."""
         commands: dict[str, Any] = {
             name: self.get_command(ctx, name) for name in self.list_commands(ctx)
         }

@@ -1,4 +1,4 @@
-"""The rows that ``metrics`` shows, one for each metric, user or site."""
+"""Makes the rows that ``metrics`` shows, one for each metric, user or site."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def load_table(file: Path, nodes: int | None) -> JobTable:
 
 
 def resolve_names(only: Sequence[str]) -> list[str]:
-    """Return the names of the metrics asked for, also by the papers' short names."""
+    """Return the names of the requested metrics, which may be short names of papers."""
     names = [name.strip() for text in only for name in text.split(",")]
     return list(dict.fromkeys(_resolved(name) for name in names if name))
 

@@ -1,4 +1,4 @@
-"""The run that ``explain`` explains: its files, and the decision process made from them."""
+"""The run that ``explain`` explains: its files, and the scheduler made from them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Described(msgspec.Struct):
 
 
 def read_description(exchange: Path, described: Path) -> Described:
-    """Return the stored settings of a run, none if nobody stored them.
+    """Return the stored settings of a run, empty if they were not stored.
 
     Raises :class:`InputError` if the run is not whole, or the exchange is of another.
     """
@@ -82,7 +82,7 @@ def choose_policy(
     options: dict[str, Any],
     settings: Settings,
 ) -> ProcessSettings:
-    """Return the settings of the policy that is given, with its ``options``, or else of the run's.
+    """Return the settings of the given policy with its ``options``, else those of the run.
 
     Raises :class:`UsageError` if there is none, and for a recorded policy in a file: its code is
     run only if somebody names it.

@@ -72,7 +72,7 @@ def with_fields(
     fields: Iterable[SettingField],
     **defaults: Any,
 ) -> Callable[[_Command], _Command]:
-    """Give a command options instead of an ``argument``, which ``make`` returns of their values.
+    """Replace an ``argument`` of a command by options; ``make`` makes its value from theirs.
 
     ``defaults`` are those that the command has instead of the fields', where none is given.
     """

@@ -55,7 +55,7 @@ def encode_lines(
 
 @contextmanager
 def whole_file(path: str | Path, *, sync: bool = True) -> Iterator[Path]:
-    """Give a temporary path beside ``path``, which replaces it if the block ends without error.
+    """Give a temporary path next to ``path``, which replaces it if the block succeeds.
 
     For writers that want a path (figures, downloads). Creates parent folders. If the block
     raises, the temporary file is removed and ``path`` is as it was; what the system refuses

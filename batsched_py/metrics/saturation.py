@@ -1,4 +1,4 @@
-"""Tells whether a simulation was saturated: whether the backlog grows from week to week.
+"""Detects whether a simulation was saturated: whether the backlog grows from week to week.
 
 Source: N. Zakay, PhD thesis, chapter 3. If users submit more work than the machine can do, the
 number of outstanding jobs grows as long as the simulation lasts, and the mean waiting time depends

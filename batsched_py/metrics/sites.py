@@ -59,7 +59,7 @@ class SiteWork(msgspec.Struct):
     work_of_users: Column
     """Of the jobs of its users, wherever it was done."""
     work_done: Column
-    """Done on its processors, whoever's it was; also that of jobs of unknown homes."""
+    """Done on its processors for users of any site, known or unknown."""
     given: Column
     """Done on its processors for users of other sites; over all sites as much as ``taken``."""
     taken: Column

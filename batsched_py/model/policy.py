@@ -43,11 +43,12 @@ class ExplainingScheduler(Scheduler, Protocol):
 
 @runtime_checkable
 class DilatingScheduler(Scheduler, Protocol):
-    """A policy that may start jobs with a dilation or a transfer (see
-    :class:`~batsched_py.model.decisions.Start`)."""
+    """A policy that may start jobs with a dilation or a transfer.
+
+    See :class:`~batsched_py.model.decisions.Start`."""
 
     def dilates(self, sites: GridSites) -> bool:
-        """Tell whether it may do so with its options, on a machine of these sites (none: one).
+        """Tell whether the policy may start such jobs, with its options, on grid ``sites``.
 
         Batsim must then let jobs be registered.
         """
@@ -74,14 +75,16 @@ def knows_partitions(scheduler: object) -> bool:
 
 
 def needs_estimates(scheduler: object) -> bool:
-    """Tell whether the class of a policy declares ``needs_estimates = True``: it plans with the run
-    time of each job, so that no job may be without an estimate."""
+    """Tell whether the class of a policy declares ``needs_estimates = True``.
+
+    It plans with the run time of each job, so that each must have an estimate."""
     return bool(getattr(scheduler, "needs_estimates", False))
 
 
 def reads_reservations(scheduler: object) -> bool:
-    """Tell whether the class of a policy declares ``reads_reservations = True``: it
-    admits or rejects the advance reservations of jobs."""
+    """Tell whether the class of a policy declares ``reads_reservations = True``.
+
+    It admits or rejects the advance reservations of jobs."""
     return bool(getattr(scheduler, "reads_reservations", False))
 
 
@@ -101,6 +104,6 @@ class ObservedScheduler(Scheduler, Protocol):
     """A policy that reports its inner steps, such as the plans that dynP compares."""
 
     observer: Callable[[Any], None] | None
-    """Called with what the policy shows, each time; None (the default) must cost nothing.
+    """Called with each step of the policy; None (the default) must cost nothing.
 
-    It may look, and must not change anything. What it raises ends the simulation."""
+    It must not change anything. An error that it raises ends the simulation."""

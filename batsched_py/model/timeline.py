@@ -167,8 +167,9 @@ class Timeline:
         return list(self._starts(sizes, durations))
 
     def find_starting(self, sizes: Sequence[int], durations: Sequence[float]) -> list[int]:
-        """Place jobs in order, as long as one can start at the beginning, and return the places of
-        the jobs that do."""
+        """Return the places of the jobs that start at the beginning if jobs are placed in order.
+
+        Jobs are placed only as long as a further one can start at the beginning."""
         starts = self._starts(sizes, durations)
         begin, last = self.times[0], len(sizes) - 1
         chosen = []

@@ -117,8 +117,9 @@ class CountingUserModel(UserModel, Protocol):
 
 
 def makes_up_jobs(users: object) -> bool:
-    """Tell whether the class of a user model declares ``makes_up_jobs = True``: it submits jobs of
-    its own in place of those of the log."""
+    """Tell whether the class of a user model declares ``makes_up_jobs = True``.
+
+    It submits jobs of its own in place of the log's jobs."""
     return bool(getattr(users, "makes_up_jobs", False))
 
 

@@ -16,7 +16,7 @@ class WaitingReason(msgspec.Struct, frozen=True, omit_defaults=True):
     why: Why
     """``head``: it is first and does not fit; ``processors``: it may overtake and does not fit;
     ``reservation``: it fits and would delay the reservation of ``by``; ``behind``: it fits, but
-    nobody overtakes ``by``; ``plan``: it is planned for ``until``; ``limit``: a rule of the site
+    no job overtakes ``by``; ``plan``: it is planned for ``until``; ``limit``: a rule of the site
     forbids to run it now."""
     place: int | None = None
     """Its place in the order of the queue, 1 for the first."""

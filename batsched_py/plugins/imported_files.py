@@ -103,8 +103,7 @@ class _Folders:
         return packages
 
     def files_of_module(self, folder: str, names: tuple[str, ...]) -> Iterator[str]:
-        """Yield the files of a module and of the packages on the way to it, as far as they are
-        there.
+        """Yield the existing files of a module and of the packages that contain it.
 
         The last name may be one of what a module defines.
         """

@@ -115,8 +115,7 @@ def make(
 
 
 def check_options(plugin: Callable[..., Any], name: str, options: Mapping[str, Any]) -> None:
-    """Raise :class:`PluginError` for an option that the plug-in does not have, or of another type
-    than it says."""
+    """Raise :class:`PluginError` for an unknown option of a plug-in, or one of a wrong type."""
     _check_names(plugin, name, options)
     if wrong := _wrong_kind(plugin, name, options):
         raise PluginError(wrong)

@@ -45,8 +45,7 @@ def explain_batsim4_refusal(job: m.JobDescription, profile: Mapping[str, Any]) -
 
 
 def explain_batsim5_refusal(job: m.JobDescription, profile: Mapping[str, Any]) -> str | None:
-    """Return why Batsim 5 aborts or breaks its table if this job is registered with its
-    profile; None: Batsim takes it."""
+    """Return why Batsim 5 aborts or breaks its table if a job is registered; None: it does not."""
     if BREAKING_5.search(job.id):
         return (
             "a comma, a line break, or a name that begins with a quote breaks the job's row in the "

@@ -106,8 +106,9 @@ def encode_events(message: m.Message, *, exact: bool = False) -> bytes:
 
 
 def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
-    """Read the JSON of a job; raises :class:`ProtocolError` if a field is missing or wrong, with
-    ``where`` before what is wrong."""
+    """Read the JSON of a job; raises :class:`ProtocolError` for a missing or wrong field.
+
+    The message begins with ``where``."""
     if not isinstance(job, dict):
         raise ProtocolError(f"{where}job is {quote(job)}, expected an object")
     extra, fields = dict(job), {}

@@ -26,7 +26,7 @@ _NO_NUMBER = re.compile(r"-?\b(nan|inf)\b(?=\s*[,}])")
 
 
 def find_beside(path: Path, name: str) -> Path | None:
-    """Return ``PREFIX_name`` beside ``PREFIX_jobs.csv``, None if there is none."""
+    """Return the file ``PREFIX_name`` next to ``PREFIX_jobs.csv``, None if it does not exist."""
     if not path.name.endswith(SUFFIX):
         return None
     other = path.with_name(f"{path.name.removesuffix(SUFFIX)}_{name}")

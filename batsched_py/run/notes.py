@@ -62,7 +62,7 @@ def _too_wide(workload: Workload, nb_processors: int) -> list[str]:
 def _few_submitted(run: Run, workload: Workload, table: JobTable) -> list[str]:
     """Return a note if users who replay a log did not submit all of it, perhaps nothing.
 
-    Raises :class:`InputError` if there was nothing to submit, and nobody made up jobs.
+    Raises :class:`InputError` if there was no job to submit, and users made up none.
     """
     nb_jobs, left_early = len(workload.jobs), "next_submission() returned inf"
     if not len(table.submit):

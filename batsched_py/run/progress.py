@@ -82,6 +82,6 @@ def _show(tell: Callable[[], str], at_once: bool, stream: TextIO, ended: Event) 
 
 
 def _write(stream: TextIO, text: str) -> None:
-    with suppress(OSError, ValueError):  # nobody looks any more
+    with suppress(OSError, ValueError):  # the output was closed
         stream.write(text)
         stream.flush()

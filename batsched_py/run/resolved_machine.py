@@ -34,7 +34,7 @@ class ResolvedMachine(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     nodes: int | None = None
     """The number of processors that the settings give; None: see :attr:`nb_processors`."""
     clusters_are_sites: bool = False
-    """Whether the grid sites are the clusters of the platform file, though nobody asked."""
+    """Whether the grid sites are the clusters of the platform file by default."""
     notes: tuple[str, ...] = ()
 
     @property

@@ -35,7 +35,7 @@ class Output(Protocol):
     """The output of a back end: the table of jobs, and the texts of two files."""
 
     nb_messages: int | None
-    """Messages from the simulator, None where nobody counted."""
+    """Number of messages from the simulator, None if they were not counted."""
     nb_processors: int
     """Processors that compute."""
 
@@ -107,7 +107,7 @@ class Result:
         self.settings = settings
         """Everything that determines the run, as stored in ``PREFIX_run.json``."""
         self.wall_time = wall_time
-        """Seconds that the simulation took, nan if nobody stored them."""
+        """Seconds that the simulation took, nan if they were not stored."""
         self.fault: str | None = None
         """The mistake of a plug-in after the end of the simulation, None if there was none.
 

@@ -33,7 +33,7 @@ Statistic = Callable[[Floats], float]
 
 CONFIDENCE = 0.95
 FEWEST = 5
-"""Of fewer replications there is no interval: nobody can see whether they are normal."""
+"""The fewest replications with an interval: with fewer, normality cannot be checked."""
 PERMUTATIONS = 9_999
 
 

@@ -178,7 +178,7 @@ def _next(
     simulator: SocketRequest | None,
     deadline: float,
 ) -> SocketRequest:
-    """Return the next request of the simulator, or the first of anybody."""
+    """Return the next request of the simulator, or the first request of any sender."""
     while True:
         try:
             request = socket.receive(deadline - monotonic(), simulator)

@@ -24,10 +24,10 @@ from batsched_py.support.signals import HeldSignals
 from batsched_py.transport.closing import Closing
 
 DEFAULT = "tcp://127.0.0.1:28000"
-"""Where Batsim connects unless told otherwise; nobody outside the machine can."""
+"""The default address, to which only programs of this machine can connect."""
 _ADDRESS = re.compile(r"tcp://[^:]+:([0-9]{1,5}|\*)|tcp://\[.+\]:[0-9]{1,5}|ipc://.+")
 _TICK = 0.2
-"""Seconds after which a wait looks whether the peer is still there, or somebody asked to end."""
+"""Seconds after which a wait checks whether the peer has gone, or a signal asks to end."""
 _GONE = 0
 """Number of a connection that was closed before it was seen."""
 _FLUSH = 2.0
@@ -158,8 +158,9 @@ class SchedulerSocket(Closing):
 
 
 def watch_connections(monitor: zmq.Socket[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield the events of a monitor: each a :class:`zmq.Event` and its value, mostly a
-    file descriptor.
+    """Yield the events of a monitor as pairs of a :class:`zmq.Event` and its value.
+
+    The value is mostly a file descriptor.
 
     ``zmq.utils.monitor`` does the same, but imports asyncio.
     """
@@ -193,7 +194,7 @@ def _check_path(path: Path, address: str) -> None:
 
 @contextmanager
 def _for_its_user_only() -> Iterator[None]:
-    """Let nobody else connect to the Unix socket that is made."""
+    """Let no other user connect to the Unix socket that is made in the block."""
     before = os.umask(0o177)
     try:
         yield

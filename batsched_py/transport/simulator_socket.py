@@ -32,7 +32,7 @@ class SimulatorSocket(Closing):
 
     A :data:`~batsched_py.transport.Partner` for the simulator. ``timeout`` is in seconds, for
     each reply (Batsim itself waits for ever). Times are sent with six decimals as Batsim does, or
-    ``exact``. ``note`` is called once if nobody listens yet. ``recorder`` records all frames.
+    ``exact``. ``note`` is called once if no scheduler listens yet. ``recorder`` records all frames.
     A context manager: leaving it closes the socket.
 
     Raises :class:`~batsched_py.errors.UsageError` for what is no address.

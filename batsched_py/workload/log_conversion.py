@@ -231,7 +231,7 @@ class _Columns:
             yield extra
 
     def _unknown_user(self, job_id: str) -> str | None:
-        """Return whose job it is; nobody's where the log knows no user at all."""
+        """Return the user for a job of an unknown user; None if the log knows no user at all."""
         if self.rules.unknown_user == "each":
             return f"unknown-{job_id}"
         return "-1" if self.knows_users else None

@@ -53,8 +53,9 @@ _FREE_TEXTS = (
 
 
 class SlurmColumns(msgspec.Struct, frozen=True):
-    """The columns of a file: how a line is split, and the place of what is read; -1 if it is not
-    there, where :meth:`split` puts an empty text."""
+    """The columns of a file: the separator of a line, and the place of each column that is read.
+
+    -1: the column is missing; :meth:`split` returns an empty text there."""
 
     line: str
     """The header line."""

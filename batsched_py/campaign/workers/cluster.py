@@ -36,7 +36,7 @@ from batsched_py.support.terminal_text import say
 CLUSTER = parameter("cluster")
 _SUFFIX = "Cluster"
 _LOOPBACK = "127.0.0.1:0"
-"""Where dask's pages are: they ask nobody for a certificate."""
+"""The address of dask's pages, which need no certificate."""
 _CONNECT, _END, _LOOK = 10.0, 30.0, 30.0
 """Seconds for a scheduler to answer, for a cluster to end, and between looks for workers."""
 _MOST_CHILDREN = 1_000

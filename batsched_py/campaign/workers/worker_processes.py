@@ -132,7 +132,7 @@ def _read(requests: IO[bytes], calls: SimpleQueue[bytes]) -> None:
 
 def _serve() -> None:
     """Perform calls, one after the other."""
-    # What anybody prints must not get between the replies.
+    # Printed text must not get between the replies.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     calls: SimpleQueue[bytes] = SimpleQueue()

@@ -1,4 +1,4 @@
-"""Batsim 5's command line for the simulator: how it differs from that of version 4.2."""
+"""Reads Batsim 5's command line for the simulator, where it differs from version 4.2."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATSIM_5 = "Batsim 5"
 
 
 class Batsim5Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Options that version 4.2 does not have."""
+    """The options of Batsim 5 that version 4.2 does not have."""
 
     init: Annotated[
         str | None,
@@ -149,7 +149,7 @@ def find_texts(arguments: Sequence[str]) -> set[int]:
 
 
 def translate_arguments(arguments: Sequence[str]) -> list[str]:
-    """Translate Batsim 5's arguments into those of the command.
+    """Translate Batsim 5's arguments into arguments of ``batsched-py simulator``.
 
     Raises :class:`UsageError` for those that Batsim 5 does not have or we do not do.
     """

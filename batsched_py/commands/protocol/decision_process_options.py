@@ -1,4 +1,4 @@
-"""Options of the commands that run a decision process: ``serve`` and ``replay``."""
+"""Options of the commands that run a scheduler: ``serve`` and ``replay``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ArgumentsFromFiles(CommandHelp):
     """A command whose argument ``@FILE`` stands for the arguments in that file."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the content of the files in place; comments begin with ``#``."""
+        """Parse the arguments with the content of the files in place; comments begin with ``#``."""
         return super().parse_args(ctx, self.prepare(ctx, args))
 
     def prepare(self, ctx: Any, arguments: Sequence[str]) -> list[str]:
@@ -155,7 +155,7 @@ class SchedulerMaker:
         return may_dilate(self.process.scheduler, self.process.sites)
 
     def read_request(self, text: str) -> dict[str, bool]:
-        """Return what the hello to Batsim 5 asks for; ``text`` is its option for the policy.
+        """Return the request of the hello to Batsim 5; ``text`` is its option for the policy.
 
         Raises :class:`UsageError` for a text that does not fit.
         """
@@ -170,7 +170,7 @@ class SchedulerMaker:
         }
 
     def batsim_command(self, prefix: str = "PREFIX", *, batsim5: bool = False) -> str:
-        """Return the command line to start Batsim 4 or 5 with.
+        """Return the command line that starts Batsim 4 or 5.
 
         Capitals stand for files.
         """

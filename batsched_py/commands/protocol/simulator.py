@@ -52,7 +52,7 @@ class BatsimArguments(ArgumentsFromFiles):
     """A command with Batsim's options, which may come from files."""
 
     def prepare(self, ctx: Any, arguments: Sequence[str]) -> list[str]:
-        """Refuse options by name that the simulator does not have; translate those of Batsim 5.
+        """Refuse Batsim's options that the simulator lacks, and translate Batsim 5's options.
 
         A text for a scheduler of Batsim 5 that begins with ``@`` is no file.
         """

@@ -35,7 +35,7 @@ class BatsimVerbosity(StrEnum):
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the scheduler of a simulation listens, where files go, and what is printed."""
+    """The settings around a simulation: the scheduler's address, the files, and the output."""
 
     endpoint: str
     timeout: float
@@ -57,7 +57,7 @@ _Write = Callable[["Outcome", bool], list[str]]
 
 
 def simulate(made: Simulator, around: Surroundings) -> None:
-    """Simulate in the place of Batsim 4.2, and write its files.
+    """Simulate in place of Batsim 4.2, and write the same files.
 
     Raises :class:`BatschedError`; after a deadlock, or if only the last reply was wrong, the files
     are there nevertheless.

@@ -25,7 +25,7 @@ class LiveJob(msgspec.Struct, gc=False):
     alloc: ProcessorSet = NO_PROCESSORS
     """Processors that it was given."""
     held: ProcessorSet = NO_PROCESSORS
-    """Those of them that nobody has been given since."""
+    """The part of these machines that no job has got since."""
 
 
 class RefereeState(msgspec.Struct, eq=False):

@@ -1,4 +1,4 @@
-"""Writes the report of a campaign as a page, and as the files beside it."""
+"""Writes the report of a campaign as a page, and as files next to the page."""
 
 from __future__ import annotations
 

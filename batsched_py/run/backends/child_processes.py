@@ -49,8 +49,7 @@ class ProcessGroup:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, command: Sequence[str], log: Path) -> Process:
-        """Start a program whose output goes to ``log``; raises :class:`SimulationError` if it
-        cannot be started."""
+        """Start a program whose output goes to ``log``; raises :class:`SimulationError`."""
         group = self._processes[0].pid if self._processes else 0
         with new_file(log) as output:
             try:
@@ -89,12 +88,12 @@ class ProcessGroup:
 
     def _signal(self, number: int) -> None:
         if self._processes:
-            with suppress(OSError):  # nobody is left
+            with suppress(OSError):  # no process is left
                 os.killpg(self._processes[0].pid, number)
 
 
 def _kill_when_closed(pipe: int, group: int) -> None:
-    """Let Linux send SIGKILL to a process group when nobody can write to a pipe any more."""
+    """Let Linux send SIGKILL to a process group when a pipe has no writer any more."""
     if sys.platform == "linux":
         fcntl.fcntl(pipe, fcntl.F_SETOWN, -group)
         fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)

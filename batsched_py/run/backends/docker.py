@@ -216,7 +216,7 @@ class ContainerProcess:
     def poll(self) -> int | None:
         """Return the exit code of the container, None while it runs.
 
-        Raises :class:`SimulationError` if somebody has removed it, if it was killed for want of
+        Raises :class:`SimulationError` if it was removed, if it was killed for want of
         memory, or if the daemon does not answer.
         """
         from docker.errors import DockerException, NotFound
@@ -257,7 +257,7 @@ def _keep_log_and_remove(client: DockerClient, name: str, log: Path) -> None:
                 file.writelines(container.logs(stream=True, follow=False))
         finally:
             container.remove(v=True, force=True)  # with the volumes that its image asks for
-    except NotFound:  # it was not made, or somebody removed it
+    except NotFound:  # it was not made, or it was removed
         pass
     except (DockerException, OSError) as error:
         say(f"note: the container {name} could not be removed with its log kept: {_reason(error)}")

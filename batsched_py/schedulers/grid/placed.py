@@ -15,8 +15,9 @@ from batsched_py.schedulers.grid.spreading import Fragments
 
 
 class Reserved(msgspec.Struct):
-    """The reservation of the queue's head: later jobs end by ``horizon`` (seconds), or take at most
-    ``extra`` processors longer: of ``site``, or if that is None of all sites."""
+    """The reservation of the queue's head, by which other jobs end by ``horizon`` (seconds).
+
+    Longer jobs take at most ``extra`` processors of ``site``, or of all sites if it is None."""
 
     site: Site | None
     horizon: float

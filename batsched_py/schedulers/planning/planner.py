@@ -111,7 +111,7 @@ class Planner:
     def make_plan(
         self, line: Timeline, jobs: list[Job] | JobRows, *, now_only: bool = False
     ) -> Plan:
-        """Return the plan of the jobs in their order, beside the jobs and reservations in ``line``.
+        """Return the plan of the jobs in their order, around the reservations in ``line``.
 
         ``line`` is a :meth:`make_base`, and stays unchanged. ``now_only``: the starts after now are
         planned only when they are needed.

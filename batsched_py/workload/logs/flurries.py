@@ -36,7 +36,7 @@ class Flurry(msgspec.Struct, frozen=True):
     last_job: int
     jobs: int
     jobs_of_all: int
-    """How many anybody submitted between the first and the last of them, these included."""
+    """The number of jobs of all users between the first and the last of them, inclusive."""
     begin: float
     end: float
     alike: int
