@@ -50,8 +50,7 @@ class DilatingScheduler(Scheduler, Protocol):
     def dilates(self, sites: GridSites) -> bool:
         """Tell whether the policy may start such jobs, with its options, on grid ``sites``.
 
-        Batsim must then let jobs be registered.
-        """
+        Batsim must then let jobs be registered."""
 
 
 def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:

@@ -248,8 +248,7 @@ class Timeline:
     def occupy(self, start: float, end: float, size: int) -> None:
         """Take ``size`` processors in ``[start, end)`` whether they are free or not.
 
-        If it falls below zero, more is reserved than there is, and nothing else fits there.
-        """
+        If it falls below zero, more is reserved than there is, and nothing else fits there."""
         start = max(start, self.times[0])
         if start < end:
             at = bisect_right(self.times, start) - 1
@@ -258,8 +257,7 @@ class Timeline:
     def release(self, start: float, end: float, size: int) -> None:
         """Give back ``size`` reserved processors in ``[start, end)``.
 
-        Time before the beginning does not count.
-        """
+        Time before the beginning does not count."""
         self.occupy(start, end, -size)
 
     def advance(self, now: float) -> None:

@@ -91,8 +91,7 @@ class UserModel(Protocol):
     def next_submission(self) -> float:
         """Return when the next job is due (seconds), inf if none is before another job ends.
 
-        It is called whenever anything has happened, and after each of the calls below.
-        """
+        It is called whenever anything has happened, and after each of the calls below."""
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Return the jobs that are submitted at ``now``; called when ``now`` is due.
@@ -126,8 +125,7 @@ def makes_up_jobs(users: object) -> bool:
 def reacts(users: UserModel | None) -> bool | None:
     """Return whether the submissions of users depend on when jobs end: a closed loop.
 
-    A model declares it by ``reacts``; None if it does not. Rigid replay has no model.
-    """
+    A model declares it by ``reacts``; None if it does not. Rigid replay has no model."""
     declared = False if users is None else getattr(users, "reacts", None)
     return declared if isinstance(declared, bool) else None
 
@@ -156,8 +154,7 @@ def ask_next_due(users: UserModel) -> float:
 def make_plain_job(job: WorkloadJob, users: UserModel) -> WorkloadJob:
     """Return a job that a model submits, with values of Python's own types, checked.
 
-    Raises :class:`InvariantError` naming the model.
-    """
+    Raises :class:`InvariantError` naming the model."""
     try:
         return with_plain_values(job)
     except WorkloadError as error:

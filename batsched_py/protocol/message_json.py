@@ -129,8 +129,7 @@ def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
 def job_to_json(job: m.JobDescription) -> dict[str, Any]:
     """Return the JSON of a job, with whole numbers as integers and further fields unchanged.
 
-    ``user`` and ``estimate`` come last where they did not come with these.
-    """
+    ``user`` and ``estimate`` come last where they did not come with these."""
     fields = {
         "id": job.id,
         "subtime": whole(job.submit_time),

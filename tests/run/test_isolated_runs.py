@@ -246,7 +246,7 @@ def test_a_package_is_imported_anew_in_each_run(
     text = POLICIES.replace("import helper", "from some_package import COUNTS")
     (package / "policies.py").write_text(text.replace("helper.COUNTS", "COUNTS"))
     entry = EntryPoint("packaged", "some_package.policies:CountsBeside", plugins.SCHEDULERS)
-    monkeypatch.setattr(plugins, "names", lambda group: {"packaged": entry})
+    monkeypatch.setattr(plugins, "list_names", lambda group: {"packaged": entry})
     import some_package  # type: ignore[import-not-found]
 
     expected = of_notebook(load_workload("w.json", Rules()), ["CountsBeside"])["CountsBeside"]

@@ -493,7 +493,7 @@ def test_interrupted_while_it_writes(
     def not_treated(*_: Any) -> None:
         raise AssertionError("nobody treats the signal")
 
-    monkeypatch.setattr(outputs, "machine_states_lines", lines)
+    monkeypatch.setattr(outputs, "make_machine_states_lines", lines)
     before = signal.signal(signal.SIGTERM, not_treated)
     try:
         with scheduler(*GOOD) as address:

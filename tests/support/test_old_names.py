@@ -51,7 +51,7 @@ def platform(folder: Path, inside: str) -> None:
         f'<platform version="4.1"><zone id="z" routing="Full">{MASTER}<host id="g" speed="1f"/>'
         f"{inside}</zone></platform>"
     )
-    read_platform(path).network.route("g", "g")
+    read_platform(path).network.find_route("g", "g")
 
 
 def events(_: Path, old: str) -> None:

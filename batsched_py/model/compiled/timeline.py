@@ -175,8 +175,7 @@ def find_starting(
 ) -> Integers:
     """Return the jobs that start at the beginning if all are placed; see ``Timeline``.
 
-    Arguments are those of :func:`place_all`.
-    """
+    Arguments are those of :func:`place_all`."""
     may: Integers = (sizes <= numbers[0]).nonzero()[0]
     if not len(may):
         return may

@@ -282,8 +282,7 @@ class WaitingQueue:
     def by_size(self, key: Key) -> _BySize:
         """Return an index of the jobs by size and ``key``, whose values must differ, for searches.
 
-        Only rankings use it.
-        """
+        Only rankings use it."""
         by_size = _BySize(key, self._fresh)
         for job in self._older.values():
             by_size.add(job)
@@ -313,8 +312,7 @@ class WaitingQueue:
     def insert(self, job: Job) -> None:
         """Add a job at its place in submission order, which need not be the last.
 
-        It may have been here and left. Takes time for each job that waits.
-        """
+        It may have been here and left. Takes time for each job that waits."""
         self._sort_fresh()
         older = self._older
         later = list(takewhile(lambda number: number > job.number, reversed(older)))

@@ -188,8 +188,7 @@ AT = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 def tabulate_means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
     """Return a table of means over the jobs of two runs, with intervals of the differences.
 
-    Each run is a sample of jobs, or of users with all their jobs.
-    """
+    Each run is a sample of jobs, or of users with all their jobs."""
     names = _shown(a, b)
     jobs = [make_sums(run[names].to_numpy(np.float64)) for run in (a, b)]
     by_jobs = estimate_differences(jobs[0], jobs[1])
