@@ -26,7 +26,8 @@ def find_columns(
 ) -> dict[str, int]:
     """Return the place of each column, -1 for a missing one.
 
-    Raises :class:`InputError` for a column that is ``needed``; names the one that is meant."""
+    Raises :class:`InputError` for a column that is ``needed``; names the one that is meant.
+    """
     names = normalise_names(header)
     places = {
         what: next((names.index(name.lower()) for name in those if name.lower() in names), -1)

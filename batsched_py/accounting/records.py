@@ -24,7 +24,8 @@ NO_VALUES = frozenset(("", "(null)", "NULL", r"\N", "None", "Unknown", "N/A", "n
 class JobRecord(msgspec.Struct, gc=False):
     """The record of a job or of one run of it: whole seconds, kB, processors; -1 and "": unknown.
 
-    Times are Unix times. ``requested_memory`` and ``memory`` are of a processor."""
+    Times are Unix times. ``requested_memory`` and ``memory`` are of a processor.
+    """
 
     number: int
     """Of the job at the site, which orders jobs that were submitted at the same second."""

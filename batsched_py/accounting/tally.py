@@ -26,7 +26,8 @@ class Tally:
     def leave_out(self, path: str, line: int, place: str, error: MalformedRecordError) -> None:
         """Leave a line out, or raise :class:`InputError` for it.
 
-        ``place`` names it without the path, which may have the name of a user."""
+        ``place`` names it without the path, which may have the name of a user.
+        """
         if not self._skip:
             text = error.text(with_value=self._show_values)
             raise InputError(
@@ -40,7 +41,8 @@ class Tally:
     def set_start(self, job: JobRecord, start: int, end: int) -> int:
         """Set the start of a job; returns the seconds for which it had its processors.
 
-        Raises :class:`MalformedRecordError` for an end before the start."""
+        Raises :class:`MalformedRecordError` for an end before the start.
+        """
         if end < start:
             raise MalformedRecordError("the end is before the start")
         if start < job.submit:

@@ -107,7 +107,8 @@ class Weeks:
     def redraw(self, of_weeks: Floats) -> Floats:
         """Return the sum over the weeks of each resample; ``of_weeks`` has shape (nb, ...).
 
-        The shape is (:data:`RESAMPLES`, ...); (0, ...) of fewer than :data:`FEWEST` weeks."""
+        The shape is (:data:`RESAMPLES`, ...); (0, ...) of fewer than :data:`FEWEST` weeks.
+        """
         result: Floats = np.tensordot(_draws(self.nb).astype(np.float64), of_weeks, axes=1)
         return result
 

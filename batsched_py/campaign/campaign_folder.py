@@ -208,7 +208,8 @@ class CampaignResults:
     def nb_equal_replications(self) -> int:
         """The number of combinations of other labels whose several replications are all equal.
 
-        That is so if neither the users nor anything else draws from the seed."""
+        That is so if neither the users nor anything else draws from the seed.
+        """
         runs = self.runs
         if REPLICATION not in runs:
             return 0

@@ -24,7 +24,8 @@ from batsched_py.support.terminal_text import console
 class PlannedCampaign:
     """A campaign with its planned runs and its folder, before any run.
 
-    Raises :class:`UsageError` and :class:`CampaignFileError` for mistakes, with file and line."""
+    Raises :class:`UsageError` and :class:`CampaignFileError` for mistakes, with file and line.
+    """
 
     def __init__(self, path: Path, options: CampaignOptions) -> None:
         settings = options.settings

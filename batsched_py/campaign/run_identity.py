@@ -93,7 +93,8 @@ def digest_code() -> str:
 def find_determining_code() -> list[Path]:
     """Return the files of code that determines a simulation, and of the package's data.
 
-    These are the modules that a run and the policies and user models of this project import."""
+    These are the modules that a run and the policies and user models of this project import.
+    """
     folders = {
         package: Path(spec.origin).parent
         for package in OUR_PACKAGES

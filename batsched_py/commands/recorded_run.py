@@ -64,7 +64,8 @@ class Described(msgspec.Struct):
 def read_description(exchange: Path, described: Path) -> Described:
     """Return the stored settings of a run, empty if they were not stored.
 
-    Raises :class:`InputError` if the run is not whole, or the exchange is of another."""
+    Raises :class:`InputError` if the run is not whole, or the exchange is of another.
+    """
     if not is_file(described):
         return Described()
     remedy = f"simulate again with --record, or rename {described.name} and give --scheduler"

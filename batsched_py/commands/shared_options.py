@@ -74,7 +74,8 @@ def with_fields(
 ) -> Callable[[_Command], _Command]:
     """Replace an ``argument`` of a command by options; ``make`` makes its value from theirs.
 
-    ``defaults`` are those that the command has instead of the fields', where none is given."""
+    ``defaults`` are those that the command has instead of the fields', where none is given.
+    """
     chosen = list(fields)
     options = [
         inspect.Parameter(

@@ -44,7 +44,8 @@ def describe(told: Explanation) -> Iterator[str]:
 def describe_dates(told: Explanation, unix_start_time: float, time_zone: str) -> str:
     """Return the dates of submission, start and end; ``unix_start_time`` is that of second 0.
 
-    Raises :class:`InputError` as :func:`~batsched_py.workload.logs.clock.format_moment` does."""
+    Raises :class:`InputError` as :func:`~batsched_py.workload.logs.clock.format_moment` does.
+    """
     moments = (("submitted", told.submit_time), ("started", told.start), ("ended", told.end))
     shown = [
         f"{what} {format_moment(time, unix_start_time, time_zone):%a %Y-%m-%d %H:%M:%S}"

@@ -36,7 +36,8 @@ class EqualHosts(msgspec.Struct, frozen=True):
     def energies(self, table: JobTable, spans: Sequence[tuple[float, float]]) -> Column:
         """Return the joules of :meth:`energy` in each of ``spans``, which may overlap; shape (n,).
 
-        Multiply by the carbon intensities or prices of the spans for a weighted sum."""
+        Multiply by the carbon intensities or prices of the spans for a weighted sum.
+        """
         hosts = float("nan") if table.nb_processors is None else table.nb_processors
         lengths = np.diff(_edges(spans)).ravel()
         busy = _busy_within_each(table, spans)
@@ -46,7 +47,8 @@ class EqualHosts(msgspec.Struct, frozen=True):
 def busy_within(table: JobTable, spans: Sequence[tuple[float, float]]) -> float:
     """Return the processor-seconds that jobs use in ``spans`` of time that do not overlap.
 
-    Each is from begin to end, seconds. Many spans cost little more than one."""
+    Each is from begin to end, seconds. Many spans cost little more than one.
+    """
     return float(_busy_within_each(table, spans).sum())
 
 

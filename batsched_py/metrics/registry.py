@@ -159,7 +159,8 @@ def per_user(
 ) -> dict[str, dict[str, float | int | None]]:
     """Return metrics of each user's own jobs, by user in order of first appearance.
 
-    All are over :attr:`JobTable.only_measured`, as none is about the machine as a whole."""
+    All are over :attr:`JobTable.only_measured`, as none is about the machine as a whole.
+    """
     table = table.only_measured
     order = np.argsort(table.user_number, kind="stable")
     numbers, by_user = table.user_number[order], table.select(order)

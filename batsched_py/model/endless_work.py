@@ -71,7 +71,8 @@ class ProgressWatch:
 class SubmissionWatch:
     """Takes the jobs that users submit, and ends a simulation in which they are too many.
 
-    ``nb_recorded`` is the number of jobs that they may submit before the budget ``jobs`` counts."""
+    ``nb_recorded`` is the number of jobs that they may submit before the budget ``jobs`` counts.
+    """
 
     def __init__(self, budgets: Budgets, nb_recorded: int = 0) -> None:
         self._budgets = budgets

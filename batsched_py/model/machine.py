@@ -50,7 +50,8 @@ class Machine(Site):
     def partitions(self) -> Sequence[Site]:
         """The partitions of the machine; without any, the machine itself.
 
-        Partitions of the same processors are the same object."""
+        Partitions of the same processors are the same object.
+        """
         return self._partitions or (self,)
 
     def set_available(self, processors: ProcessorSet, available: bool) -> None:

@@ -102,7 +102,8 @@ class WholeNodes(Site):
 def make_views(partitions: Iterable[Partition]) -> tuple[Site, ...]:
     """Return each partition as a site, which is shared if it overlaps with another.
 
-    Partitions of the same processors, such as queues of one machine, are one site."""
+    Partitions of the same processors, such as queues of one machine, are one site.
+    """
     parts = tuple(partitions)
     views: dict[tuple[tuple[int, ...], int], Site] = {}
     for part in parts:
@@ -119,7 +120,8 @@ def make_views(partitions: Iterable[Partition]) -> tuple[Site, ...]:
 def split_into_regions(views: Sequence[Site]) -> list[tuple[ProcessorSet, frozenset[int]]]:
     """Return the regions: sets of processors that are in the same partitions, and their places.
 
-    Regions are disjoint, and cover all processors of the partitions."""
+    Regions are disjoint, and cover all processors of the partitions.
+    """
     found: list[tuple[ProcessorSet, frozenset[int]]] = []
     for place, view in enumerate(views):
         rest, split = view.all_processors, []

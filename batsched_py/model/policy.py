@@ -43,14 +43,13 @@ class ExplainingScheduler(Scheduler, Protocol):
 
 @runtime_checkable
 class DilatingScheduler(Scheduler, Protocol):
-    """A policy that may start jobs with a dilation or a transfer.
-
-    See :class:`~batsched_py.model.decisions.Start`."""
+    """A policy that may start jobs with a dilation or a transfer (fields of ``Start``)."""
 
     def dilates(self, sites: GridSites) -> bool:
         """Tell whether the policy may start such jobs, with its options, on grid ``sites``.
 
-        Batsim must then let jobs be registered."""
+        Batsim must then let jobs be registered.
+        """
 
 
 def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:
@@ -76,14 +75,16 @@ def knows_partitions(scheduler: object) -> bool:
 def needs_estimates(scheduler: object) -> bool:
     """Tell whether the class of a policy declares ``needs_estimates = True``.
 
-    It plans with the run time of each job, so that each must have an estimate."""
+    It plans with the run time of each job, so that each must have an estimate.
+    """
     return bool(getattr(scheduler, "needs_estimates", False))
 
 
 def reads_reservations(scheduler: object) -> bool:
     """Tell whether the class of a policy declares ``reads_reservations = True``.
 
-    It admits or rejects the advance reservations of jobs."""
+    It admits or rejects the advance reservations of jobs.
+    """
     return bool(getattr(scheduler, "reads_reservations", False))
 
 

@@ -113,10 +113,7 @@ class Site:
         return self._whole.intersect(processors)
 
     def set_available(self, processors: ProcessorSet, available: bool) -> None:
-        """Make the site's part of ``processors`` unavailable, or available again.
-
-        Running jobs are left alone.
-        """
+        """Make the site's ``processors`` unavailable, or available; running jobs are left alone."""
         if available:
             self.unavailable -= processors
         else:

@@ -141,7 +141,8 @@ class System(ABC):
     def begin(self, nb_compute_resources: int) -> None:
         """Begin with a machine of ``nb_compute_resources`` processors.
 
-        Raises :class:`ProtocolError` if the sites or the machine file have another number."""
+        Raises :class:`ProtocolError` if the sites or the machine file have another number.
+        """
         described = self.description
         for what, size in (
             (f"{len(self.sites)} sites have", nb_processors(self.sites)),
@@ -189,7 +190,8 @@ class System(ABC):
     def set_home(self, job: Job) -> None:
         """Store the home site of a job in it, if the machine has sites.
 
-        Raises :class:`UsageError` for a home that does not exist."""
+        Raises :class:`UsageError` for a home that does not exist.
+        """
         if self.sites:
             job.home = find_home(self.sites, job.extra, job.user, job.id)
             job.extra = {**job.extra, HOME: self.sites[job.home].name}

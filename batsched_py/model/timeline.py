@@ -124,7 +124,8 @@ class Timeline:
     def earliest(self, size: int, duration: float, after: float = -inf) -> float:
         """Return the earliest time from ``after`` on with ``size`` processors for ``duration``.
 
-        Seconds; inf if there is none."""
+        Seconds; inf if there is none.
+        """
         return self._fit(size, duration, after)[0]
 
     def _fit(self, size: int, duration: float, after: float) -> tuple[float, int, int]:
@@ -169,7 +170,8 @@ class Timeline:
     def find_starting(self, sizes: Sequence[int], durations: Sequence[float]) -> list[int]:
         """Return the places of the jobs that start at the beginning if jobs are placed in order.
 
-        Jobs are placed only as long as a further one can start at the beginning."""
+        Jobs are placed only as long as a further one can start at the beginning.
+        """
         starts = self._starts(sizes, durations)
         begin, last = self.times[0], len(sizes) - 1
         chosen = []
@@ -198,7 +200,8 @@ class Timeline:
     ) -> list[float]:
         """Take back each job that begins at ``starts``, and place it anew; return the new starts.
 
-        One job after another, each as early as possible; inf: it has no start yet."""
+        One job after another, each as early as possible; inf: it has no start yet.
+        """
         if min(starts, default=inf) == inf:
             return self.place_all(sizes, durations)
         new_starts = []
@@ -248,7 +251,8 @@ class Timeline:
     def occupy(self, start: float, end: float, size: int) -> None:
         """Take ``size`` processors in ``[start, end)`` whether they are free or not.
 
-        If it falls below zero, more is reserved than there is, and nothing else fits there."""
+        If it falls below zero, more is reserved than there is, and nothing else fits there.
+        """
         start = max(start, self.times[0])
         if start < end:
             at = bisect_right(self.times, start) - 1
@@ -257,7 +261,8 @@ class Timeline:
     def release(self, start: float, end: float, size: int) -> None:
         """Give back ``size`` reserved processors in ``[start, end)``.
 
-        Time before the beginning does not count."""
+        Time before the beginning does not count.
+        """
         self.occupy(start, end, -size)
 
     def advance(self, now: float) -> None:

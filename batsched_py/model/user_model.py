@@ -91,7 +91,8 @@ class UserModel(Protocol):
     def next_submission(self) -> float:
         """Return when the next job is due (seconds), inf if none is before another job ends.
 
-        It is called whenever anything has happened, and after each of the calls below."""
+        It is called whenever anything has happened, and after each of the calls below.
+        """
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Return the jobs that are submitted at ``now``; called when ``now`` is due.
@@ -118,14 +119,16 @@ class CountingUserModel(UserModel, Protocol):
 def makes_up_jobs(users: object) -> bool:
     """Tell whether the class of a user model declares ``makes_up_jobs = True``.
 
-    It submits jobs of its own in place of the log's jobs."""
+    It submits jobs of its own in place of the log's jobs.
+    """
     return bool(getattr(users, "makes_up_jobs", False))
 
 
 def reacts(users: UserModel | None) -> bool | None:
     """Return whether the submissions of users depend on when jobs end: a closed loop.
 
-    A model declares it by ``reacts``; None if it does not. Rigid replay has no model."""
+    A model declares it by ``reacts``; None if it does not. Rigid replay has no model.
+    """
     declared = False if users is None else getattr(users, "reacts", None)
     return declared if isinstance(declared, bool) else None
 
@@ -137,9 +140,7 @@ def any_reacts(answers: Iterable[bool | None]) -> bool | None:
 
 
 def ask_next_due(users: UserModel) -> float:
-    """Return the next submission time of a user model (seconds), checked.
-
-    Raises :class:`InvariantError` for other values."""
+    """Return a model's next submission (seconds); raises :class:`InvariantError` if it is invalid."""
     due = users.next_submission()
     if type(due) is not float:
         due = to_python(due)
@@ -152,9 +153,7 @@ def ask_next_due(users: UserModel) -> float:
 
 
 def make_plain_job(job: WorkloadJob, users: UserModel) -> WorkloadJob:
-    """Return a job that a model submits, with values of Python's own types, checked.
-
-    Raises :class:`InvariantError` naming the model."""
+    """Return a job with plain Python values; raises :class:`InvariantError` for impossible ones."""
     try:
         return with_plain_values(job)
     except WorkloadError as error:

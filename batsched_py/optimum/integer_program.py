@@ -153,7 +153,8 @@ class Program:
     def read_starts(self, x: Any) -> list[float]:
         """Return a start for each job from a solution; the middle one where a class is split.
 
-        Of a class the first members get the first starts."""
+        Of a class the first members get the first starts.
+        """
         starts = [inf] * int(self._counts.sum())
         column = 0
         for kind in self._classes:

@@ -105,7 +105,8 @@ class _Folders:
     def files_of_module(self, folder: str, names: tuple[str, ...]) -> Iterator[str]:
         """Yield the existing files of a module and of the packages that contain it.
 
-        The last name may be one of what a module defines."""
+        The last name may be one of what a module defines.
+        """
         for name in names:
             inside = os.path.join(folder, name)
             for place, stem in ((inside, "__init__"), (folder, name)):

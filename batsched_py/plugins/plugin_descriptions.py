@@ -47,7 +47,8 @@ def join_first_paragraph(text: str | None) -> str:
 def read_docstring(path: Path, name: str) -> str | None:
     """Return the docstring of a class, function or application from a file, without running it.
 
-    Empty without docstring; None if the object is not in the file, or the file cannot be read."""
+    Empty without docstring; None if the object is not in the file, or the file cannot be read.
+    """
     try:
         module = ast.parse(read_bytes(path))
     except (BatschedError, SyntaxError, ValueError, RecursionError, MemoryError):

@@ -25,7 +25,8 @@ _FEW = 16
 class ProcessorPool:
     """A set of processors that are taken out and given back, in time by their intervals alone.
 
-    A refused operation leaves the pool as it is."""
+    A refused operation leaves the pool as it is.
+    """
 
     __slots__ = ("_bounds", "_size")
 
@@ -86,7 +87,8 @@ class ProcessorPool:
     def _flip(self, intervals: Bounds, odd: int) -> bool:
         """Take intervals out (``odd`` 1) or put them in (0), if possible; return whether it was.
 
-        Both are the same operation: each bound is removed if it was there, else added."""
+        Both are the same operation: each bound is removed if it was there, else added.
+        """
         if len(intervals) > _FEW:
             return self._flip_many(intervals, odd)
         bounds = self._bounds

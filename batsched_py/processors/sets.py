@@ -39,7 +39,8 @@ No interval touches the next. So a number is in the set if an odd number of boun
 class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
     """An immutable set of processors with ``&``, ``|`` and ``-``; iteration is ascending.
 
-    A set from the pool of a small machine also has its bits, which pools use."""
+    A set from the pool of a small machine also has its bits, which pools use.
+    """
 
     bounds: tuple[int, ...] = ()
     size: int = 0
@@ -51,7 +52,8 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
     def of(numbers: Iterable[int]) -> ProcessorSet:
         """Return the set of the processors with these ``numbers``, in any order.
 
-        Raises :class:`TypeError` for other values, :class:`ValueError` for numbers below 0."""
+        Raises :class:`TypeError` for other values, :class:`ValueError` for numbers below 0.
+        """
         bounds: list[int] = []
         for number in sorted(map(index, set(numbers))):
             if bounds and bounds[-1] == number:

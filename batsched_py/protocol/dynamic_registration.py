@@ -48,7 +48,8 @@ class Registration:
     def find_content(self, workload: str, profile: str) -> dict[str, Any] | None:
         """Return a profile as it was written, None if there is none or it was released.
 
-        Released profiles of static workloads stay: later jobs may have them."""
+        Released profiles of static workloads stay: later jobs may have them.
+        """
         static = self._static.get(workload, {}).get(profile)
         return static or self._registered.get(workload, {}).get(profile)
 
@@ -118,7 +119,8 @@ class Registration:
     def release(self, workload: str, profile: str) -> None:
         """Release a profile, as the scheduler has learned of the end of a job with it.
 
-        Batsim does so even while another job with it runs, and its name stays taken."""
+        Batsim does so even while another job with it runs, and its name stays taken.
+        """
         self._registered.get(workload, {}).pop(profile, None)
         self._released.setdefault(workload, set()).add(profile)
 

@@ -108,7 +108,8 @@ def encode_events(message: m.Message, *, exact: bool = False) -> bytes:
 def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
     """Read the JSON of a job; raises :class:`ProtocolError` for a missing or wrong field.
 
-    The message begins with ``where``."""
+    The message begins with ``where``.
+    """
     if not isinstance(job, dict):
         raise ProtocolError(f"{where}job is {quote(job)}, expected an object")
     extra, fields = dict(job), {}
@@ -129,7 +130,8 @@ def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
 def job_to_json(job: m.JobDescription) -> dict[str, Any]:
     """Return the JSON of a job, with whole numbers as integers and further fields unchanged.
 
-    ``user`` and ``estimate`` come last where they did not come with these."""
+    ``user`` and ``estimate`` come last where they did not come with these.
+    """
     fields = {
         "id": job.id,
         "subtime": whole(job.submit_time),

@@ -33,13 +33,15 @@ class SchedulerSide(Protocol):
     def decode_message(self, raw: bytes) -> m.Message | None:
         """Return the message in a frame of Batsim, None if the policy need not reply to it.
 
-        Raises :class:`ProtocolError` for what is no message."""
+        Raises :class:`ProtocolError` for what is no message.
+        """
         ...
 
     def encode_reply(self, reply: m.Message | None) -> bytes:
         """Return the frame that replies to the last message; ``reply`` is None if that was None.
 
-        Raises :class:`ProtocolError` for decisions that this Batsim does not have."""
+        Raises :class:`ProtocolError` for decisions that this Batsim does not have.
+        """
         ...
 
     def decode_reply(self, raw: bytes) -> m.Message | None:

@@ -69,7 +69,8 @@ def fill_labels(runs: pd.DataFrame, axes: Iterable[str]) -> pd.DataFrame:
 def find_compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
     """Return the axis whose values are compared: that of the policies if they vary.
 
-    Else the first one with 2 to 8 values. None if there is no such axis."""
+    Else the first one with 2 to 8 values. None if there is no such axis.
+    """
     several = [name for name in axes if name not in INPUTS and runs[name].nunique(dropna=False) > 1]
     policies = [name for name in several if decides(runs, name, _POLICY)]
     if len(policies) == 1:

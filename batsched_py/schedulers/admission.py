@@ -145,7 +145,8 @@ class Admission:
     def withhold(self, job: Job, outage: Outage) -> None:
         """Hold a job back until the next pass, since an outage would hit the free processors.
 
-        The policy has started it."""
+        The policy has started it.
+        """
         self.queue.remove(job)
         self._hold(job, outage)
         self._withheld.append(job)

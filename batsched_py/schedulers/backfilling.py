@@ -76,7 +76,8 @@ class Backfilling:
 
     def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
         """Return the next start behind the head: of a job that ends by ``horizon`` (seconds) or
-        needs but extra nodes, None if there is none."""
+        needs but extra nodes, None if there is none.
+        """
         job = ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes)
         if job is None:
             return None

@@ -167,7 +167,8 @@ class _Line:
 def _on_lowest(decision: Start, part: Site, name: str) -> Start:
     """Return a start on the lowest free processors of the partition if it names none.
 
-    Raises :class:`InvariantError` if too few are free."""
+    Raises :class:`InvariantError` if too few are free.
+    """
     if decision.processors is None:
         if decision.job.size > part.free:
             raise InvariantError(

@@ -240,7 +240,8 @@ class Energy:
     def summed_up(self) -> float:
         """Batsim's energy of a run, joules: from the first static submission to the last end.
 
-        The energy at either time is -1 if there was none."""
+        The energy at either time is -1 if there was none.
+        """
         return float(self._at_last_end - self._at_first_submission)
 
     def _set_power(self, host: int) -> None:

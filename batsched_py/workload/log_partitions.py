@@ -94,7 +94,8 @@ class LogPartitions:
 def with_whole_nodes(workload: Workload, described: MachineDescription) -> Workload:
     """Return a workload whose jobs take whole nodes where their partitions ask for that.
 
-    Sizes are in processors of the simulation. The number of jobs that became wider is noted."""
+    Sizes are in processors of the simulation. The number of jobs that became wider is noted.
+    """
     sizes = [described.find_partition(job.extra).whole_nodes(job.size) for job in workload.jobs]
     jobs = [
         job if size == job.size else msgspec.structs.replace(job, size=size)

@@ -55,7 +55,8 @@ _FREE_TEXTS = (
 class SlurmColumns(msgspec.Struct, frozen=True):
     """The columns of a file: the separator of a line, and the place of each column that is read.
 
-    -1: the column is missing; :meth:`split` returns an empty text there."""
+    -1: the column is missing; :meth:`split` returns an empty text there.
+    """
 
     line: str
     """The header line."""

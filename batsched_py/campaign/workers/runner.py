@@ -28,7 +28,8 @@ class Failure(msgspec.Struct):
 def sort_whole_logs_first(runs: Iterable[PreparedRun]) -> list[PreparedRun]:
     """Return the runs sorted: runs of a part of their log, or of a few weeks, come last.
 
-    Among others these take least, and what takes longest must not be left alone at the end."""
+    Among others these take least, and what takes longest must not be left alone at the end.
+    """
     return sorted(runs, key=_is_of_a_part)
 
 
@@ -78,7 +79,8 @@ def execute(
 def run_in_folder(run: PreparedRun) -> str | None:
     """Perform a run and write its folder; return None, or its error message.
 
-    Called in a worker: on this machine, or on a node that sees the folder."""
+    Called in a worker: on this machine, or on a node that sees the folder.
+    """
     try:
         files, message = perform(run.task), None
     except RunFailed as failed:

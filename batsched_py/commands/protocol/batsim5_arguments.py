@@ -151,7 +151,8 @@ def find_texts(arguments: Sequence[str]) -> set[int]:
 def translate_arguments(arguments: Sequence[str]) -> list[str]:
     """Translate Batsim 5's arguments into arguments of ``batsched-py simulator``.
 
-    Raises :class:`UsageError` for those that Batsim 5 does not have or we do not do."""
+    Raises :class:`UsageError` for those that Batsim 5 does not have or we do not do.
+    """
     ours = ["--protocol=5"]
     left = list(reversed(arguments))
     while left:

@@ -157,7 +157,8 @@ class SchedulerMaker:
     def read_request(self, text: str) -> dict[str, bool]:
         """Return the request of the hello to Batsim 5; ``text`` is its option for the policy.
 
-        Raises :class:`UsageError` for a text that does not fit."""
+        Raises :class:`UsageError` for a text that does not fit.
+        """
         self._complete(text, "the text behind Batsim's endpoint")
         dilates = self._dilates()
         registers = self._workload is not None or dilates
@@ -171,7 +172,8 @@ class SchedulerMaker:
     def batsim_command(self, prefix: str = "PREFIX", *, batsim5: bool = False) -> str:
         """Return the command line that starts Batsim 4 or 5.
 
-        Capitals stand for files."""
+        Capitals stand for files.
+        """
         from batsched_py.run.backends.batsim_arguments import batsim_arguments
 
         arguments = batsim_arguments(

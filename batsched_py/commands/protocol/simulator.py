@@ -54,7 +54,8 @@ class BatsimArguments(ArgumentsFromFiles):
     def prepare(self, ctx: Any, arguments: Sequence[str]) -> list[str]:
         """Refuse Batsim's options that the simulator lacks, and translate Batsim 5's options.
 
-        A text for a scheduler of Batsim 5 that begins with ``@`` is no file."""
+        A text for a scheduler of Batsim 5 that begins with ``@`` is no file.
+        """
         texts = find_texts(arguments)
         args = expand_files(arguments, texts)
         if texts and detect_version(args) == 4:

@@ -56,7 +56,8 @@ class Placement:
     ) -> tuple[Line, Floats]:
         """Do the same as :meth:`Timeline.replace_all`; return the timeline and the new starts.
 
-        The timeline is another object once it is compiled."""
+        The timeline is another object once it is compiled.
+        """
         if isinstance(line, Timeline):
             if len(sizes) >= MANY:
                 self._count(len(sizes))

@@ -73,7 +73,8 @@ def _fit(
     times: Floats, free: Integers, nb: int, at: int, size: int, duration: float, latest: float
 ) -> tuple[int, int]:
     """Return where the earliest start from segment ``at`` on is, and behind which segment its
-    end; ``nb`` if there is none before ``latest``, from when on there is enough."""
+    end; ``nb`` if there is none before ``latest``, from when on there is enough.
+    """
     while True:
         while at < nb and free[at] < size:
             at += 1
@@ -175,7 +176,8 @@ def find_starting(
 ) -> Integers:
     """Return the jobs that start at the beginning if all are placed; see ``Timeline``.
 
-    Arguments are those of :func:`place_all`."""
+    Arguments are those of :func:`place_all`.
+    """
     may: Integers = (sizes <= numbers[0]).nonzero()[0]
     if not len(may):
         return may
@@ -194,7 +196,8 @@ def find_starting(
 class CompiledTimeline:
     """A compiled :class:`~batsched_py.model.timeline.Timeline` whose reservations stay.
 
-    Its methods do the same as those of the same names."""
+    Its methods do the same as those of the same names.
+    """
 
     def __init__(self, line: Timeline) -> None:
         self.times = np.array(line.times, np.float64)

@@ -33,7 +33,8 @@ class RankedJobs(Protocol):
     def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
         """Return the first job that may be backfilled at ``now`` (seconds), None if there is none.
 
-        It fits into ``free`` processors, and ends by ``horizon`` or needs at most ``extra``."""
+        It fits into ``free`` processors, and ends by ``horizon`` or needs at most ``extra``.
+        """
 
 
 def find_place(ranked: Iterable[Job], job: Job) -> int:

@@ -229,7 +229,8 @@ class WaitingQueue:
     def since(self, nb_arrived: int) -> list[Job]:
         """Return the waiting jobs that arrived after the first ``nb_arrived``, in order of arrival.
 
-        That is the order of submission, but for jobs that were held back."""
+        That is the order of submission, but for jobs that were held back.
+        """
         arrived = self._arrived
         at = len(arrived)
         while at and arrived[at - 1][0] >= nb_arrived:
@@ -282,7 +283,8 @@ class WaitingQueue:
     def by_size(self, key: Key) -> _BySize:
         """Return an index of the jobs by size and ``key``, whose values must differ, for searches.
 
-        Only rankings use it."""
+        Only rankings use it.
+        """
         by_size = _BySize(key, self._fresh)
         for job in self._older.values():
             by_size.add(job)
@@ -312,7 +314,8 @@ class WaitingQueue:
     def insert(self, job: Job) -> None:
         """Add a job at its place in submission order, which need not be the last.
 
-        It may have been here and left. Takes time for each job that waits."""
+        It may have been here and left. Takes time for each job that waits.
+        """
         self._sort_fresh()
         older = self._older
         later = list(takewhile(lambda number: number > job.number, reversed(older)))

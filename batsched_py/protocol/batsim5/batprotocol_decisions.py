@@ -254,7 +254,8 @@ _READERS: dict[str, tuple[type[f.Form], Callable[[Any, int], m.Event]]] = {
 def write_decision(event: m.Event) -> tuple[str, dict[str, Any]]:
     """Return the event name and the content of a decision in the JSON of Batsim 5.
 
-    Raises :class:`ProtocolError` for a decision that only Batsim 4.2 has."""
+    Raises :class:`ProtocolError` for a decision that only Batsim 4.2 has.
+    """
     write = _WRITERS.get(type(event))
     if write is None:
         raise ProtocolError(f"{event.tag} cannot be sent to Batsim 5, which has no such decision")

@@ -71,7 +71,8 @@ class _Content:
 def read_event(name: str, content: Any, timestamp: float, nb_resources: int) -> m.Event:
     """Return the event ``name`` of Batsim as a struct; raises :class:`ProtocolError`.
 
-    Batsim 5 names neither the processors of a job that ended nor its configuration."""
+    Batsim 5 names neither the processors of a job that ended nor its configuration.
+    """
     read = _READERS.get(name)
     if read is None:
         return m.UnknownEvent(timestamp=timestamp, type=name, data=content)
@@ -258,7 +259,8 @@ _Written = tuple[str, _Table]
 def write_event(event: m.Event) -> _Written:
     """Return the name and the content of an event in the JSON of Batsim 5.
 
-    Raises :class:`ProtocolError` for an event that only Batsim 4.2 has."""
+    Raises :class:`ProtocolError` for an event that only Batsim 4.2 has.
+    """
     if isinstance(event, m.UnknownEvent):
         return event.type, event.data
     write = _WRITERS.get(type(event))

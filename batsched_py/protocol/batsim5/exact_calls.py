@@ -12,7 +12,8 @@ _EXACT = "at "
 def make_exact_id(time: float) -> str:
     """Return the id of a call at ``time`` (seconds), which holds the time with all digits.
 
-    Batsim 5 takes whole milliseconds, and repeats the id when it calls."""
+    Batsim 5 takes whole milliseconds, and repeats the id when it calls.
+    """
     return f"{_EXACT}{time!r}"
 
 

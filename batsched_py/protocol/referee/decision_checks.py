@@ -32,7 +32,8 @@ TERMINAL = ("COMPLETED_", REJECTED)
 class DecisionChecks:
     """Checks each reply of the scheduler, and records its requests in ``state``.
 
-    For ``strict`` and ``energy`` see :class:`~batsched_py.protocol.referee.referee.Referee`."""
+    For ``strict`` and ``energy`` see :class:`~batsched_py.protocol.referee.referee.Referee`.
+    """
 
     def __init__(self, state: RefereeState, *, strict: bool, energy: bool | None) -> None:
         self._state = state

@@ -121,7 +121,8 @@ def draw_waits_by_hour(found: PolicyCalibrations) -> Figure:
 def draw_backlog(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
     """Draw the waiting work in processor-hours over time, recorded and under each policy.
 
-    None of a log of less than an hour."""
+    None of a log of less than an hour.
+    """
     series = {name: of.backlog.work for name, of in found.policies.items()}
     rows = list(_over_time(series, found.site, axis))
     if not rows:

@@ -57,7 +57,8 @@ def find_source(text: str | Path) -> Source:
 def find_pair(a: str | Path, b: str | Path) -> tuple[Source, Source]:
     """Find two runs or two campaigns by the paths that a user typed.
 
-    Raises :class:`UsageError` if they are of two kinds, or one and the same."""
+    Raises :class:`UsageError` if they are of two kinds, or one and the same.
+    """
     first, second = find_source(a), find_source(b)
     if first.kind != second.kind:
         raise UsageError(

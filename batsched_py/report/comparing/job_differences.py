@@ -111,7 +111,8 @@ def format_differences_csv(different: list[Difference], one: str, other: str) ->
 def describe_differences(different: list[Difference], one: str, other: str) -> list[str]:
     """Return a line for each kind of difference: the number of jobs, and the first one.
 
-    The first is the one that started first, which is nearest to the cause."""
+    The first is the one that started first, which is nearest to the cause.
+    """
     jobs: defaultdict[Kind, list[Difference]] = defaultdict(list)
     for job in different:
         jobs[job.gravest.kind].append(job)

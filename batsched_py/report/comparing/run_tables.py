@@ -188,7 +188,8 @@ AT = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 def tabulate_means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
     """Return a table of means over the jobs of two runs, with intervals of the differences.
 
-    Each run is a sample of jobs, or of users with all their jobs."""
+    Each run is a sample of jobs, or of users with all their jobs.
+    """
     names = _shown(a, b)
     jobs = [make_sums(run[names].to_numpy(np.float64)) for run in (a, b)]
     by_jobs = estimate_differences(jobs[0], jobs[1])
@@ -352,7 +353,8 @@ def tabulate_top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
 
 def _varying(pairs: pd.DataFrame) -> list[str]:
     """Return the quantities that say something: nobody is late in replay at recorded times, nor
-    where nothing was recorded."""
+    where nothing was recorded.
+    """
     late = pairs[["lateness_a", "lateness_b"]].fillna(0.0).to_numpy()
     return [name for name in _GAINED if name != "lateness" or late.any()]
 

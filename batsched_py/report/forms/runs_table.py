@@ -95,7 +95,8 @@ DIGITS = 6
 def pack_column(values: Sequence[Any]) -> dict[str, Any]:
     """Return a column as ``{"v": values}``, or smaller, ``{"u": distinct values, "i": places}``.
 
-    Numbers keep six significant digits. A setting that is the same for all runs costs one value."""
+    Numbers keep six significant digits. A setting that is the same for all runs costs one value.
+    """
     plain = [_plain(value) for value in values]
     unique: dict[Any, int] = {}
     which = [unique.setdefault(msgspec.json.encode(value), len(unique)) for value in plain]

@@ -23,7 +23,8 @@ def cells(
 ) -> dict[str, Any]:
     """Return value and interval of an estimate as cells of a table row, by the given names.
 
-    With ``nb`` the cell of that name has the number of values. Unknown ends are nan."""
+    With ``nb`` the cell of that name has the number of values. Unknown ends are nan.
+    """
     made = {value: estimate.value, low: estimate.low, high: estimate.high}
     return made | {nb: estimate.nb} if nb else made
 

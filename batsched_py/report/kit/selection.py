@@ -19,7 +19,8 @@ Rows = TypeVar("Rows", "pd.Series[float]", pd.DataFrame)
 def paired(ours: Rows, base: Rows) -> tuple[Rows, Rows]:
     """Return the rows of ``ours`` and ``base`` whose index (the seed) is in both, in our order.
 
-    If several rows have the same index, the first counts."""
+    If several rows have the same index, the first counts.
+    """
     ours, base = (side[~side.index.duplicated()] for side in (ours, base))
     both = ours.index.intersection(base.index)
     return ours.loc[both], base.loc[both]
@@ -67,14 +68,16 @@ class Runs:
     def by(self, name: str) -> dict[Any, Runs]:
         """Return the runs of each value of a label, in ascending order of the values.
 
-        Runs without a value are left out."""
+        Runs without a value are left out.
+        """
         values = sorted(value for value in self.labels(name) if pd.notna(value))
         return {value: self.where(**{name: value}) for value in values}
 
     def groups(self, *names: str) -> Iterator[tuple[tuple[Any, ...], Runs]]:
         """Yield each combination of the values of labels, in order of appearance, with its runs.
 
-        A label that no run has is ignored: without any label, all runs are the only group."""
+        A label that no run has is ignored: without any label, all runs are the only group.
+        """
         there = [name for name in names if name in self.frame]
         if not there:
             yield from [((), self)] if len(self) else []

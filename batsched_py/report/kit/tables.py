@@ -18,7 +18,8 @@ def columns(
 ) -> tuple[Column, ...]:
     """Return columns with the same options; titles are given as ``name=title``.
 
-    Columns whose names are no Python names are given as a mapping from names to titles."""
+    Columns whose names are no Python names are given as a mapping from names to titles.
+    """
     headings: dict[str, str] = {}
     for name in names:
         headings |= {name: ""} if isinstance(name, str) else name

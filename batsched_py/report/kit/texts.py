@@ -66,7 +66,8 @@ def compared(values: ArrayLike, published: float | None) -> dict[str, Any]:
 class Texts:
     """The tables ``texts``, ``tables``, ``figures``, ``verdicts`` of a study's ``published.toml``.
 
-    Names in braces in a text are replaced by values where it is shown."""
+    Names in braces in a text are replaced by values where it is shown.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.published = read_published(folder)
@@ -95,7 +96,8 @@ class Texts:
     ) -> Table | None:
         """Return rows as a table with the title and note in the file, None without rows.
 
-        ``name`` is the key by default, and ``columns`` are those of the file."""
+        ``name`` is the key by default, and ``columns`` are those of the file.
+        """
         title, note = (
             self._tables[key].get(text, "").format(**values) for text in ("title", "note")
         )

@@ -82,7 +82,8 @@ class BatsimOutput:
 
 def _each_job_once(lines: Sequence[str]) -> Iterator[str]:
     """Yield the lines of Batsim's table with each job once, by its own name, as :func:`read_jobs`
-    reads them."""
+    reads them.
+    """
     for line in lines:
         if line.rpartition(',"')[2].startswith(RUNS_AS):
             continue

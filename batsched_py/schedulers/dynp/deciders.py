@@ -68,7 +68,8 @@ def apply_slackness(values: Values, old: str, slackness: float) -> Values:
 def find_case(values: Values, old: str) -> str:
     """Return the case of the thesis's Table 4.3 for the values of fcfs, sjf and ljf.
 
-    Its cases 5, 7 and 9 are parts of 4b, 2 and 3, and count as these."""
+    Its cases 5, 7 and 9 are parts of 4b, 2 and 3, and count as these.
+    """
     fcfs, sjf, ljf = values["fcfs"], values["sjf"], values["ljf"]
     best = min(fcfs, sjf, ljf)
     tied = (fcfs == best, sjf == best, ljf == best)

@@ -17,7 +17,8 @@ from batsched_py.schedulers.grid.spreading import Fragments
 class Reserved(msgspec.Struct):
     """The reservation of the queue's head, by which other jobs end by ``horizon`` (seconds).
 
-    Longer jobs take at most ``extra`` processors of ``site``, or of all sites if it is None."""
+    Longer jobs take at most ``extra`` processors of ``site``, or of all sites if it is None.
+    """
 
     site: Site | None
     horizon: float

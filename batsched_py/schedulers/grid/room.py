@@ -157,7 +157,8 @@ class Room:
     def _latest_end(self, width: int) -> float:
         """Return the latest end (seconds) of a job of ``width`` processors that starts now.
 
-        It is at most a rounding error too late; inf: any end, -inf: the job cannot start."""
+        It is at most a rounding error too late; inf: any end, -inf: the job cannot start.
+        """
         latest, reserved, now = -inf, self._reserved, self._now
         for site in self._fitting(width):
             if reserved is None or reserved.count_taken([(site, width)]) <= reserved.extra:
@@ -181,7 +182,8 @@ class Room:
 
     def _first_end(self, job: Job) -> float | None:
         """Return the earliest end (seconds) of a job on one site by estimates, if it started when
-        running jobs leave room; None if it is unknown when a site has room."""
+        running jobs leave room; None if it is unknown when a site has room.
+        """
         costs, width = self._rules.costs, job.size
         if self._first_room(width) == inf:
             return None

@@ -144,7 +144,8 @@ class RegionPlan:
         self, place: int, size: int, duration: float, unit: int, at: int
     ) -> tuple[int, int, list[int]]:
         """Return the indices of the earliest start from ``at`` on and of the first time after the
-        end, and what each region has free in between; nothing if there is none."""
+        end, and what each region has free in between; nothing if there is none.
+        """
         times, sums = self.times, self._sums_of(place)
         nb = len(times)
         while True:

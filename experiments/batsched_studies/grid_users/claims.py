@@ -65,7 +65,8 @@ def _everyone(runs: SiteRuns, replay: str) -> Verdict:
 
 def _smaller(runs: SiteRuns) -> Iterator[Verdict]:
     """Judge whether users who react gain less: in hours, in per cent of their waits, and in hours
-    from the recorded submission on."""
+    from the recorded submission on.
+    """
     rigid, feedback = (
         {
             "smaller_hours": _saved(runs, replay, "wait"),

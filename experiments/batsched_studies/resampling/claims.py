@@ -183,7 +183,8 @@ def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
 
 def _reached(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
     """Yield the utilisation (per cent) at which a machine saturates: above that of each stable run,
-    and up to that of the lightest load without stable runs, or to 100 %."""
+    and up to that of the lightest load without stable runs, or to 100 %.
+    """
     for log, of_log in sweep.groupby("log", sort=False):
         bounds = REACHED.get(positions.TRACES.get(str(log), ""))
         stable = of_log["most_stable"].max()

@@ -283,7 +283,8 @@ class Sufficient:
 
     def _check_states(self, said: str) -> None:
         """Raise :class:`UsageError` for levers in a state that the signal never has, and for delays
-        in a state that never gets better."""
+        in a state that never gets better.
+        """
         for state, levers in self._levers.items():
             if levers and not self._signal.has(state):
                 there = " or ".join(other for other in STATES if self._signal.has(other))
@@ -299,7 +300,8 @@ def _check_names(
     kind: type[Any], model: str, options: Mapping[str, Any], said: Mapping[str, Any]
 ) -> None:
     """Raise :class:`PluginError` for an option that neither the wrapper nor its model has, and
-    :class:`UsageError` for a given option that both have."""
+    :class:`UsageError` for a given option that both have.
+    """
     accepted = plugins.find_accepted_options(kind)
     if accepted is None:
         return
