@@ -140,7 +140,7 @@ def any_reacts(answers: Iterable[bool | None]) -> bool | None:
 
 
 def ask_next_due(users: UserModel) -> float:
-    """Return a model's next submission (seconds); raises :class:`InvariantError` if it is invalid."""
+    """Return a model's next submission (seconds); raises :class:`InvariantError` if invalid."""
     due = users.next_submission()
     if type(due) is not float:
         due = to_python(due)

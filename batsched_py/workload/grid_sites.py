@@ -115,7 +115,7 @@ def nb_processors(sites: GridSites) -> int:
 
 
 def find_home_number(sites: GridSites, home: Any, job: str) -> int:
-    """Return the number of the grid site ``home`` of a job; raises :class:`UsageError` if unknown."""
+    """Return the number of the grid site ``home``; raises :class:`UsageError` if none."""
     for number, site in enumerate(sites):
         if site.name == home:
             return number
