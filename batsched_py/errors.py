@@ -105,7 +105,7 @@ class JobError(WorkloadError, ValueError):
 
 
 class PlatformError(InputError):
-    """A platform description is malformed or uses what is not supported."""
+    """A platform description is malformed, or uses an unsupported feature."""
 
 
 class CampaignFileError(InputError):

@@ -22,7 +22,7 @@ PLACE_OF = {"queue": 16, "partition": 17}
 
 
 class LogRows:
-    """Collects the rows of jobs, with Unix times and with names as places in :class:`Names`."""
+    """Collects a row for each job: Unix times, and each name as its index in :class:`Names`."""
 
     def __init__(self, tally: Tally, pseudonyms: Pseudonyms | None, *, job_names: bool) -> None:
         self.names = {

@@ -57,7 +57,7 @@ class PartitionDraft(msgspec.Struct, kw_only=True):
 
     @property
     def whole_nodes(self) -> bool:
-        """Whether all jobs had the same whole number of processors of each node, above one."""
+        """Whether all jobs had the same number of processors per node, a whole number above one."""
         return self.least_of_node == self.most_of_node > 1 and self.most_of_node.is_integer()
 
 

@@ -22,7 +22,7 @@ class Gap(msgspec.Struct, order=True):
 
 
 class MachineUse(msgspec.Struct):
-    """The most processors in use at once, in total and by partition; gaps; the last end."""
+    """Peak of processors in use, in total and by partition; times without jobs; end of all jobs."""
 
     most: int = 0
     most_of: Counter[int] = msgspec.field(default_factory=Counter)

@@ -83,7 +83,7 @@ class Names:
         return numbers
 
     def by_number(self) -> list[tuple[int, str]]:
-        """Return each number and its name, or pseudonym, on one line; ascending."""
+        """Return pairs of number and name, or pseudonym, by ascending number; names have one line."""
         return sorted(zip(self.numbers(), self._shown(), strict=False))
 
     def _shown(self) -> list[str]:

@@ -108,7 +108,7 @@ def parse_count(column: str, text: str) -> int:
 
 @lru_cache(65536)
 def parse_length(column: str, text: str) -> int:
-    """Return a length of time in whole seconds, as :func:`parse_slurm_time` reads or a number.
+    """Return a length of time in whole seconds, from a number or a text in Slurm's notation.
 
     A number alone is seconds; fractions are left out; -1 if nothing is known.
     """

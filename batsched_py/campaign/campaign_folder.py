@@ -231,7 +231,7 @@ class CampaignResults:
 
     @property
     def unfinished(self) -> list[Path]:
-        """The missing ``out_run.json`` of each run that neither finished nor failed."""
+        """Paths of the missing ``out_run.json``, for each run that neither finished nor failed."""
         tried = {folder for folder, _ in self.failures}
         return [
             folder / RUN_JSON

@@ -90,7 +90,7 @@ class DilatedJobs:
         self._registered: set[str] = set()
 
     def add_waiting(self, description: m.JobDescription, profile: Mapping[str, Any] | None) -> None:
-        """Store a waiting job that may be started with a dilation, and its profile if known."""
+        """Store a waiting job that may start in a longer form, and its profile if known."""
         workload = description.id.partition("!")[0]
         known = profile or self._profiles.get(workload, {}).get(description.profile) or {}
         self._waiting[description.id] = description, known

@@ -292,7 +292,7 @@ def read_processors(text: Any, what: str, nb_resources: int) -> ProcessorSet:
 
 
 def check_resources(begins: m.SimulationBegins, where: str) -> None:
-    """Raise :class:`ProtocolError` unless as many resources are listed as were announced."""
+    """Raise :class:`ProtocolError` unless the number of listed resources is the announced one."""
     nb_machines, nb_storages = begins.nb_compute_resources, begins.nb_storage_resources
     if begins.nb_resources != nb_machines + nb_storages:
         raise ProtocolError(

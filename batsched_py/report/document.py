@@ -125,7 +125,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def reasons(self) -> str:
-        """Effect, reading and evidence, in this order (Markdown)."""
+        """Effect, interpretation and evidence of the verdict, in this order (Markdown)."""
         told = [f"**{self.effect}**." if self.effect else ""]
         told += [f"Reading: {self.reading}." if self.reading else "", self.evidence]
         return " ".join(part for part in told if part)

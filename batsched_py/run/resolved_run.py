@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """The parameters of the conversion of a log to jobs: the rules, and the machine."""
+    """How a log is converted to jobs: the rules, and the machine that the jobs run on."""
 
     rules: Rules
     skip_bad_lines: bool

@@ -1,4 +1,4 @@
-"""The scheduler's end of Batsim's socket: bound, one frame a message, each answered once.
+"""The scheduler's end of Batsim's socket: it binds, and sends one reply to each message.
 
 On the wire it is a ZeroMQ REP socket. Inside it is a ROUTER, which also knows the sender, so a
 stranger on the same endpoint is not taken for the simulator.

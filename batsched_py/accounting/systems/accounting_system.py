@@ -39,7 +39,7 @@ class RecordLines:
         self._file = 1
 
     def leave_out(self, error: MalformedRecordError) -> None:
-        """Leave the last line out, or raise :class:`InputError` for it."""
+        """Skip the line read last, or raise :class:`InputError` where bad lines are not allowed."""
         many = f"{self._file}:" if len(self.paths) > 1 else ""
         self.tally.leave_out(self.path, self.number, f"{many}{self.number}", error)
 

@@ -71,7 +71,7 @@ class SlurmColumns(msgspec.Struct, frozen=True):
     """Whether the last column is the only such one."""
 
     def split(self, line: str) -> list[str]:
-        """Return the fields of a line, and an empty one; raises :class:`MalformedRecordError`.
+        """Split a line into its fields, with an empty one at the end for columns that are missing.
 
         Delimiters are a part of the last column if only that may have any.
         """

@@ -59,7 +59,7 @@ class Plan(Sequence[tuple[Job, float]]):
         return min((start for start in self.starts if start > after), default=inf)
 
     def select_until(self, latest: float, most: int | None = None) -> Plan:
-        """Return the first ``most`` jobs (None: all) of those that start at all, by ``latest``."""
+        """Return the first ``most`` jobs (None: all) that are planned to start by ``latest``."""
         if latest == inf and most is None and inf not in self.starts:
             return self
         some = [entry for entry in self if inf > entry[1] <= latest][:most]
@@ -111,7 +111,7 @@ class PlanOfRows(Plan):
         return list(zip(self._rows.select(chosen).jobs(), starts[chosen].tolist(), strict=True))
 
     def select_until(self, latest: float, most: int | None = None) -> Plan:
-        """Return the first ``most`` jobs (None: all) of those that start at all, by ``latest``."""
+        """Return the first ``most`` jobs (None: all) that are planned to start by ``latest``."""
         starts = self.array
         if latest == inf and most is None and starts.max(initial=0.0) < inf:
             return self

@@ -18,7 +18,7 @@ from batsched_studies.grid.tables import compute_misfit, list_adaptive_misfits, 
 
 
 def judge_claims(runs: Runs) -> Iterator[Verdict]:
-    """Yield a verdict for each claim with runs about the claim."""
+    """Yield a verdict on each claim for which the campaign has runs."""
     documented = runs.where(reading=DOCUMENTED)
     yield from _tables(documented)
     for rule in list_rules():

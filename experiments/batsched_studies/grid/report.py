@@ -91,7 +91,7 @@ def draw_scenarios(runs: Runs) -> Iterator[Figure | None]:
 
 
 def draw_bounds(runs: Runs) -> Iterator[Figure | None]:
-    """Yield figures of AWRT by overhead for each configuration and workload, by lower bound."""
+    """Yield figures of AWRT by overhead, a line for each lower bound of a fragment's size."""
     multi = runs.where(scenario="multi_site", adaptive=False, fragments="unlimited")
     if len(multi.labels("lower_bound")) < 2 or runs.where(adaptive=True):
         return

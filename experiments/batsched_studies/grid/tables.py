@@ -141,7 +141,7 @@ def _by_workload(ours: Runs, base: Runs, name: str) -> dict[str, float]:
 
 
 def make_adaptive_table(runs: Runs) -> Table | None:
-    """Return a table of adaptive jobs on each configuration, with the values of table 7.6."""
+    """Return a table of the effects of adaptive jobs by configuration, with table 7.6's values."""
     rows = []
     of_policy = runs.where(adaptive=True)
     for (workload, sites), of_grid in of_policy.groups("workload", "sites"):

@@ -143,7 +143,7 @@ JUDGED = (standings.SUBMISSIONS, standings.SAME_POLICY)
 
 
 def judge_claims(cases: Sequence[standings.Case]) -> Iterator[Verdict]:
-    """Yield a verdict for each claim with runs about the claim.
+    """Yield a verdict on each claim for which the campaign has runs.
 
     For several logs, verdicts are on all logs together: the tables have each log.
     """

@@ -18,7 +18,7 @@ DISPLACING = ", displacing"
 
 
 def judge_claims(log: str, runs: Runs) -> Iterator[Verdict]:
-    """Yield a verdict for each claim with runs about the claim."""
+    """Yield a verdict on each claim for which the campaign has runs."""
     asked = list(find_cases(runs, REQUEST))
     by_policy: dict[str, list[Case]] = {}
     for case in asked:

@@ -23,7 +23,7 @@ WIDE = 0.25
 
 
 class Reserving:
-    """The jobs of a log at their recorded times, a ``share`` of which are advance reservations.
+    """The jobs of a log at their recorded times; a ``share`` of them are advance reservations.
 
     The drawn jobs do not depend on the other options. At its submission, a drawn job requests the
     share ``width`` of the machine from ``lead`` seconds later, for the length of its estimate; it

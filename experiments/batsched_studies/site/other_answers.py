@@ -98,6 +98,6 @@ def describe_differing(runs: Runs) -> str:
 
 
 def make_conclusion_table(log: str, runs: Runs) -> Table | None:
-    """Return a table of the answers that differ if users react."""
+    """Return a table of the conclusions that differ between reacting users and rigid replay."""
     rows = [each.row for each in select_differing(pair_answers(runs))]
     return TEXTS.table("conclusions", rows, slug("conclusions", log), log=log)

@@ -1,4 +1,4 @@
-"""The runs of the study, the savings of each lever, and what is left of them if users react.
+"""The runs of the study, and the savings of each lever with and without reacting users.
 
 A *saving* is the per cent of energy above idling that a run saves compared with a run of the same
 users without any lever; watts cancel in it. A *lever* is what users do to save energy. The
@@ -112,7 +112,7 @@ def pair_savings(
 
 
 def compute_loss(runs: Runs, loop: str, lever: str, share: float, where: str) -> Interval:
-    """Return by how many points less is saved than by the same users in an open loop."""
+    """Return how many percentage points of the saving in an open loop are lost if users react."""
     ours, expected = pair_savings(runs, loop, lever, share, where)
     return kit.paired_difference(expected, ours)
 

@@ -115,6 +115,6 @@ def make_similarity_rows(shared: Path, log: str) -> dict[str, list[str]]:
 
 
 def format_shares(values: list[float]) -> str:
-    """Return three shares with the decimals of the thesis, which prints ties more exactly."""
+    """Format the shares of wins, ties and losses with as many decimals as the thesis prints."""
     wins, ties, losses = values
     return f"{wins:.3f} {ties:.4f} {losses:.3f}"

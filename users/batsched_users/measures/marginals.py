@@ -37,7 +37,7 @@ class Marginals(msgspec.Struct, frozen=True):
 
 
 def measure_marginals(columns: JobColumns, sessions: SessionRows | None = None) -> Marginals:
-    """Measure the distributions over the users; ``sessions`` are by arrival:60:> if None."""
+    """Measure the distributions over the users; sessions are cut by ``arrival:60:>`` by default."""
     sessions = cut_sessions(columns) if sessions is None else sessions
     users, owner = np.unique(sessions.user, return_inverse=True)
     k = len(users)

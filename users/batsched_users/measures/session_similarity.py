@@ -28,7 +28,7 @@ _STEPS = 65_536  # of the first pass for a median
 
 
 class Similarity(msgspec.Struct, frozen=True):
-    """The similarity of the jobs of each of k users, by distance of their sessions."""
+    """How similar the jobs of each of k users are, by the distance of their sessions."""
 
     user: NDArray[np.int64]
     """Numbers of the users, shape (k,)."""

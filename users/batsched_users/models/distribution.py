@@ -17,7 +17,7 @@ from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Rea
 
 
 class Distribution(BatchFeedback):
-    """Users with hours of work, who continue or take a break by their last response time.
+    """Users with hours of work, who continue or take a break depending on their last response.
 
     Each user works by day or by night, on weekdays or at weekends
     (:class:`batsched_users.behaviour.weekly_activity.ActivityCycle`). A batch that is released

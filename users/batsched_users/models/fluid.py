@@ -145,7 +145,7 @@ class Recycled:
 
 
 class Reinserted:
-    """Session windows that recur a week later while unused; if none is left, all recur."""
+    """Session windows that recur after a week if they were not used; if none is left, all recur."""
 
     def __init__(
         self, spans: list[tuple[float, float]], calendar: Calendar, first: int = 0

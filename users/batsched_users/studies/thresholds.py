@@ -82,7 +82,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ThresholdStudy(msgspec.Struct, frozen=True, eq=False):
-    """The results of a threshold study of one log."""
+    """Sessions, think times and inter-arrival times of a log, by the rule that cuts sessions."""
 
     name: str
     inter_arrival: InterArrivalCurve
