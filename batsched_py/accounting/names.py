@@ -83,7 +83,7 @@ class Names:
         return numbers
 
     def by_number(self) -> list[tuple[int, str]]:
-        """Return pairs of number and name, or pseudonym, by ascending number; names have one line."""
+        """Return pairs of number and name (or pseudonym) on one line, by ascending number."""
         return sorted(zip(self.numbers(), self._shown(), strict=False))
 
     def _shown(self) -> list[str]:

@@ -58,7 +58,7 @@ class PlannedCampaign:
             }
 
     def choose(self, states: dict[Path, RunState]) -> list[PreparedRun]:
-        """Choose the runs to simulate: all that are not done, or those that failed or are missing."""
+        """Choose the runs to simulate: all that are not done, or only the failed or missing."""
         undone = [run for run in self.runs if not states[run.folder].done]
         if self.options.retry_failed:
             return [run for run in undone if states[run.folder].failure is not None]
