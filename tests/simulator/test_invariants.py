@@ -66,9 +66,9 @@ class Watch:
         if self.energy is not None:
             self.power = [WATTS[host.pstate][0] for host in world.platform.hosts]
         self._after(self.stepwise.tasks, "advance", lambda ended, _: self.ended.extend(ended))
-        self._after(self.stepwise, "settle", lambda _: self.look())
+        self._after(self.stepwise, "set_next_timer", lambda _: self.look())
         if self.energy is not None:
-            self._after(self.stepwise, "tell_loads", lambda _: self.look_at_powers())
+            self._after(self.stepwise, "report_loads", lambda _: self.look_at_powers())
             self._after(self.energy, "account", lambda _, *args: self.account(*args))
 
     @staticmethod
