@@ -22,7 +22,7 @@ from batsched_studies.user_models.sessions import (
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.thresholds import (
     compare_think_times,
-    ks_distance,
+    ks_distance_of_samples,
     measure_inter_arrivals,
     measure_session_lengths,
 )
@@ -132,10 +132,10 @@ def test_inter_arrival_times_flatten(shared: Path, log: str) -> None:
 def test_last_gives_the_more_believable_think_times(shared: Path, log: str) -> None:
     """E2: those of Last's own batches are near to the common ones, those of Max's are not."""
     times = compare_think_times(select_jobs_that_ran(shared, log))
-    assert ks_distance(times.common_last, times.common_max) < 0.02
-    last = ks_distance(times.unique_last, times.common_last)
+    assert ks_distance_of_samples(times.common_last, times.common_max) < 0.02
+    last = ks_distance_of_samples(times.unique_last, times.common_last)
     assert last < 0.11
-    assert ks_distance(times.unique_max, times.common_max) > 2.5 * last
+    assert ks_distance_of_samples(times.unique_max, times.common_max) > 2.5 * last
 
 
 def test_arrival_drops_at_its_threshold(shared: Path) -> None:

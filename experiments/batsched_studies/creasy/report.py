@@ -54,7 +54,7 @@ def _on_their_machines(runs: Runs) -> Iterator[tuple[str, Runs]]:
 
 def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     if not runs.labels("reading") and len(runs):
-        yield "Beside the paper", tables.make_published_tables(runs)
+        yield "Compared with the paper", tables.make_published_tables(runs)
         more = (tables.make_alpha_table(runs), tables.make_user_table(runs))
         yield "Users and alpha", (*figures.draw_figures(runs), *more)
         yield "Without the first weeks", (tables.make_late_table(runs),)

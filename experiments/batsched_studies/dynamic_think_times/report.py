@@ -50,13 +50,13 @@ def _summary(runs: Runs) -> str:
 def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     inner, whole = (runs.where(measured=which) for which in (cases.INNER, cases.WHOLE))
     own = inner.where(reading=cases.DAILY)
-    yield "Beside the paper", [tables.make_published_table(runs)]
+    yield "Compared with the paper", [tables.make_published_table(runs)]
     yield "Distributions over the replications", figures.draw_distributions(own)
     yield "Schedulers", [tables.make_scheduler_table(inner)]
     yield "Think times", [tables.make_think_time_table(inner), figures.draw_workload(own)]
     yield "Metrics at equal work", [tables.make_equal_work_table(inner), figures.draw_metrics(own)]
     readings = [tables.make_reading_table(runs), _claims_by_reading(runs)]
-    yield "Readings", [*readings, figures.draw_readings(inner)]
+    yield "Interpretations", [*readings, figures.draw_readings(inner)]
     why = [tables.make_user_time_table(whole), tables.make_independent_table(whole)]
     yield "Why users have several jobs", [Text(TEXTS["argument"]), *why]
     yield "All cases", [tables.make_case_table(runs)]

@@ -186,9 +186,13 @@ SETS = 10
 
 def make_load_sections(loads: list[Load]) -> Iterator[tuple[str, Iterable[Table | None]]]:
     """Yield the title of a report section for each kind of table about load, with its tables."""
-    makers = (make_level_table, make_gain_table, make_slackness_gain_table, make_slackness_table)
-    for make in makers:
-        name = make.__name__.removeprefix("make_")
+    makers = {
+        "level_table": make_level_table,
+        "gain_table": make_gain_table,
+        "slackness_gain_table": make_slackness_gain_table,
+        "slackness_table": make_slackness_table,
+    }
+    for name, make in makers.items():
         yield PUBLISHED["sections"][name], [make(load) for load in loads]
 
 

@@ -32,7 +32,7 @@ def report(results: CampaignResults) -> Report:
 
 def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     if len(runs.labels("reading")) > 1:
-        yield "Readings beside the thesis", tables.make_reading_tables(runs)
+        yield "Interpretations compared with the thesis", tables.make_reading_tables(runs)
     documented = runs.where(reading=cases.DOCUMENTED)
     of_jobs = (tables.make_multi_site_table(documented, key) for key in ("count", "share"))
     yield "Multi-site jobs", of_jobs

@@ -15,7 +15,7 @@ from batsched_py.report.kit import Runs
 from batsched_studies.resampling.positions import select_plain_runs
 from batsched_users.measures.job_columns import JobColumns, columns_of_frame
 from batsched_users.measures.marginals import Marginals, measure_marginals
-from batsched_users.studies.thresholds import ks_distance
+from batsched_users.studies.thresholds import ks_distance_of_samples
 
 PARTS = (1, 3, 5)
 """The numbers of the parts, of five, that the thesis shows."""
@@ -76,7 +76,7 @@ def _distances(
     log: str, part: int, run: int, ours: Marginals, theirs: Marginals
 ) -> Iterator[dict[str, Any]]:
     for name in MARGINALS:
-        apart = ks_distance(getattr(ours, name), getattr(theirs, name))
+        apart = ks_distance_of_samples(getattr(ours, name), getattr(theirs, name))
         yield {"log": log, "part": part, "run": run, "of": name, "distance": apart}
 
 

@@ -37,7 +37,7 @@ def report(results: CampaignResults) -> Report:
     parts = {
         "Systems and users": make_level_tables(runs, _recorded(results)),
         "Comparisons": _comparisons(compared),
-        "Beside the thesis": _beside(spread, varies, wait),
+        "Compared with the thesis": _beside(spread, varies, wait),
         "Figures": figures.draw_figures(runs),
     }
     of_claims = judge_claims(compared, spread, varies, wait)

@@ -15,7 +15,7 @@ from batsched_users.studies.thresholds import (
     Counts,
     compare_think_times,
     count_sessions,
-    ks_distance,
+    ks_distance_of_samples,
 )
 
 BY_ARRIVAL = "arrival:60:>"
@@ -63,9 +63,9 @@ def make_length_rows(shared: Path, log: str) -> list[str]:
 def make_think_rows(shared: Path, log: str) -> list[str]:
     """Return the table line of how the methods of delimiting sessions differ in think times."""
     times = compare_think_times(select_jobs_that_ran(shared, log))
-    last = ks_distance(times.unique_last, times.common_last)
-    both = ks_distance(times.common_last, times.common_max)
-    most = ks_distance(times.unique_max, times.common_max)
+    last = ks_distance_of_samples(times.unique_last, times.common_last)
+    both = ks_distance_of_samples(times.common_last, times.common_max)
+    most = ks_distance_of_samples(times.unique_max, times.common_max)
     shares = (f"{share:.3f}" for share in (both, last, most))
     return [format_line(format_files(log), f"{len(times.common_last):,}", *shares)]
 

@@ -27,7 +27,7 @@ from batsched_users.studies.thresholds import (
     USUAL,
     compare_think_times,
     count_sessions,
-    ks_distance,
+    ks_distance_of_samples,
     measure_inter_arrivals,
     measure_session_lengths,
     study_thresholds,
@@ -143,7 +143,7 @@ _Numbers = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=8)
 @given(_Numbers, _Numbers)
 def test_distance_is_that_of_scipy(one: list[float], other: list[float]) -> None:
     expected = ks_2samp(one, other, method="asymp").statistic
-    assert ks_distance(np.array(one), np.array(other)) == pytest.approx(expected)
+    assert ks_distance_of_samples(np.array(one), np.array(other)) == pytest.approx(expected)
 
 
 @given(_Numbers)

@@ -185,9 +185,9 @@ def _show(study_of_log: ThresholdStudy) -> None:
 
 
 def _far(unique: Values, common: Values) -> str:
-    from batsched_users.studies.thresholds import ks_distance
+    from batsched_users.studies.thresholds import ks_distance_of_samples
 
-    return f"{ks_distance(unique, common):.3f}" if len(unique) and len(common) else "-"
+    return f"{ks_distance_of_samples(unique, common):.3f}" if len(unique) and len(common) else "-"
 
 
 def _write_studies(studies: Sequence[ThresholdStudy], folder: Path, form: str) -> None:

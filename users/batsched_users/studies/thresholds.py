@@ -203,7 +203,7 @@ def survival(values: Values, at: Values) -> Values:
     return 1 - np.searchsorted(np.sort(values), at, side="right") / len(values)
 
 
-def ks_distance(a: Values, b: Values) -> float:
+def ks_distance_of_samples(a: Values, b: Values) -> float:
     """Return the Kolmogorov-Smirnov distance of two samples, 0 to 1.
 
     It is the largest difference of their cumulative distributions. Both need a value.
