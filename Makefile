@@ -11,12 +11,14 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open claims real-page architecture docs clean
+.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open claims real-page architecture docs clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
 	@echo "make test        run the tests"
 	@echo "make test-long   run the tests that draw their inputs, on many more, and whole logs"
+	@echo "make model       check random simulations of everything together, for MINUTES=60"
+	@echo "make mutants     measure how many small faults in the code the tests find"
 	@echo "make lowest      run tests with the lowest versions of all libraries that are allowed"
 	@echo "make lock        write requirements.lock anew, the newest versions that are allowed"
 	@echo "make fuzz        feed everything that reads with wrong inputs, for MINUTES=60"
@@ -85,6 +87,14 @@ soak: $(VENV)/installed
 FOLDER ?= campaigns/every_policy
 every-policy: $(VENV)/installed
 	PYTHONPATH=tests $(BIN)/python -m every_policy --shared $(SHARED) --folder $(FOLDER) --jobs $(JOBS)
+
+# MODEL='--seed 1 --jobs 1' draws the same simulations again.
+model: $(VENV)/installed
+	PYTHONPATH=tests $(BIN)/python -m together --minutes $(MINUTES) --jobs $(JOBS) $(MODEL)
+
+# MUTANTS='--known FILE' takes the mutants.csv of an earlier run, so that known killers come first.
+mutants: $(VENV)/installed
+	PYTHONPATH=tests $(BIN)/python -m mutants --jobs $(JOBS) $(MUTANTS)
 
 # In .venv-lowest; LOWEST=--where-available says so and goes on where they cannot be installed.
 lowest:

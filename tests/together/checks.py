@@ -1,0 +1,177 @@
+"""What is checked of a drawn world: one function for each kind of statement."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import assume, note
+
+from batsched_py import Result
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import InputError, UsageError
+from batsched_py.model.decisions import Decision, Reject, Start
+from batsched_py.plugins import plugins
+from batsched_py.plugins.plugins import SCHEDULERS
+from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
+from batsched_py.simulator.engine import Options
+from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.testing import DrawnJob, workload
+from helpers.logs import swf_text
+from helpers.waiting import LIMIT, wait_until
+from together.invariants import Row, check_run, read_rows
+from together.worlds import World
+
+ENERGY_PLATFORM = Path(__file__).parents[2] / "platforms" / "energy_16.xml"
+IDLE, FULL = 95.0, 220.0
+"""Watts of its hosts while they do nothing, and while they compute."""
+OF_THE_MOMENT = ["folder", "host", "started", "seconds", "wall_time"]
+"""Columns of a campaign's table that differ from one time to the next."""
+
+
+def simulate(world: World, **changes: Any) -> Result:
+    """Simulate a world; one whose options do not go together is left out."""
+    try:
+        return world.simulate(progress=False, **changes)
+    except (UsageError, InputError) as error:
+        note(f"refused: {error}")
+        assume(False)
+        raise
+
+
+def check_invariants(world: World) -> None:
+    """All that is known of any run."""
+    check_run(world, simulate(world))
+
+
+def check_the_same_again(world: World) -> None:
+    """A run does not depend on those before it."""
+    assert simulate(world).jobs_csv() == simulate(world).jobs_csv()
+
+
+def check_causality(world: World) -> None:
+    """What is submitted and started until an instant does not depend on what comes after it."""
+    assume(world.plain)
+    usual = read_rows(simulate(world))
+    assume(usual)
+    middle = sorted(row.submit for row in usual)[len(usual) // 2]
+    other = read_rows(simulate(world, scheduler=_with_other_future(world.policy, middle)))
+    assert _submissions(usual, middle) == _submissions(other, middle)
+    assert _starts(usual, middle) == _starts(other, middle)
+
+
+def _with_other_future(policy: str, after: float) -> type[Any]:
+    """Return the policy; ``after`` then it runs one job at a time, the last first."""
+    kind = plugins.load(SCHEDULERS, policy)
+
+    def schedule(self: Any, now: float, queue: Any, machine: Any) -> Iterator[Decision]:
+        if now <= after:
+            yield from kind.schedule(self, now, queue, machine)
+            return
+        for job in reversed(list(queue)):
+            if job.size > machine.nb_processors:
+                yield Reject(job)
+            elif len(machine.free_processors) == machine.nb_processors:
+                yield Start(job)
+
+    return type(kind.__name__, (kind,), {"schedule": schedule})
+
+
+def _submissions(rows: list[Row], until: float) -> list[tuple[Any, ...]]:
+    return sorted((row.submit, row.id, row.user, row.size) for row in rows if row.submit <= until)
+
+
+def _starts(rows: list[Row], until: float) -> list[tuple[Any, ...]]:
+    return sorted((row.start, row.id, sorted(row.processors)) for row in rows if row.start <= until)
+
+
+def check_socket(world: World, backend: str) -> None:
+    """The simulator in another process gives the bytes that the one in this process gives."""
+    assume("each_event" not in world.settings and world.settings["speed_factor"] == 1)
+    assert simulate(world).jobs_csv() == simulate(world, backend=backend).jobs_csv()
+
+
+def check_energy(world: World) -> None:
+    """Hosts consume their idle power all the time, and the rest while a job computes on them."""
+    platform = read_platform(ENERGY_PLATFORM)
+    nb_hosts = len(platform.hosts)
+    jobs = [
+        DrawnJob(job.submit, min(job.size, nb_hosts), job.run_time, job.run_time + 10)
+        for job in world.jobs()
+    ]
+    kind = plugins.load(SCHEDULERS, world.policy)
+    try:
+        policy = plugins.make(kind, world.policy, (), world.policy_options)
+    except UsageError:
+        assume(False)
+    simulator = Batsim4Simulator(platform, [workload(jobs, nb_hosts)], Options(energy=True))
+    outcome = simulator.run(DecisionProcess(policy).answer)
+    busy = sum(len(job.alloc) * (job.finish_time - job.start_time) for job in outcome.jobs)
+    assert outcome.power is not None
+    joules = IDLE * nb_hosts * outcome.end + (FULL - IDLE) * busy
+    assert outcome.power.energy.total(outcome.end) == pytest.approx(joules)
+
+
+def check_resumption(world: World) -> None:
+    """A campaign that is killed after its first run, and called again, ends with the same table."""
+    simulate(world)  # which leaves out what cannot be simulated
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "log.swf").write_text(_swf(world))
+        (folder / "test.toml").write_text(_campaign(world))
+        _run_campaign(folder, "whole").communicate(timeout=LIMIT)
+        first = _run_campaign(folder, "killed")
+        wait_until(
+            lambda: any(folder.glob("killed/runs/*/out_run.json")) or first.poll() is not None
+        )
+        first.send_signal(signal.SIGKILL)
+        first.communicate(timeout=LIMIT)
+        _run_campaign(folder, "killed").communicate(timeout=LIMIT)
+        whole, killed = (
+            pd.read_csv(folder / out / "results.csv").drop(columns=OF_THE_MOMENT)
+            for out in ("whole", "killed")
+        )
+    assert len(whole) == 3
+    pd.testing.assert_frame_equal(whole, killed)
+
+
+def _run_campaign(folder: Path, out: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "batsched_py", "campaign", "test.toml", "-e", out]
+    command += ["--jobs", "1", "--no-report"]
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet)
+
+
+def _swf(world: World) -> str:
+    waits = world.log()["wait_time"]
+    lines = [
+        f"{job.number} {job.submit} {wait} {job.run_time} {job.size} -1 -1 {job.size} "
+        f"{job.requested} -1 1 {job.user} -1 -1 -1 {job.partition} -1 -1"
+        for job, wait in zip(world.jobs(), waits, strict=True)
+    ]
+    header = "; UnixStartTime: 0\n; TimeZoneString: UTC\n"
+    return header + swf_text(*lines, processors=world.nodes)
+
+
+def _campaign(world: World) -> str:
+    lines = ["replications = 3", "[run]", 'log = "log.swf"']
+    for name, value in world.all_settings().items():
+        if value is not None:
+            lines.append(f"{name} = {_toml(value)}")
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {_toml(of)}" for name, of in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)

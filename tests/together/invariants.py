@@ -1,0 +1,246 @@
+"""What must hold in every run, checked on the table of jobs alone.
+
+Nothing here uses what the simulator or the policies are made of: a table is parsed anew, and what
+a job, a machine file or EASY mean is written once more, as simply as possible.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+from math import inf
+from typing import NamedTuple
+
+import pytest
+
+from batsched_py import Result
+from together.worlds import Job, Machine, World
+
+CLOSE = 1e-4
+"""Seconds: tables have six decimals, of which times after 10^9 s keep fewer."""
+
+
+class Row(NamedTuple):
+    """A job in the table of a run; times in seconds."""
+
+    id: str
+    user: str
+    submit: float
+    start: float
+    end: float
+    size: int
+    walltime: float
+    """inf if it has none."""
+    processors: frozenset[int]
+    state: str
+
+
+def read_rows(result: Result) -> list[Row]:
+    """Return the jobs of a run; those that were rejected have no processors and start never."""
+    rows = []
+    for cells in csv.DictReader(result.jobs_csv().splitlines()):
+        processors: set[int] = set()
+        for part in cells["allocated_resources"].split():
+            first, _, last = part.partition("-")
+            processors |= set(range(int(first), int(last or first) + 1))
+        requested = float(cells["requested_time"])
+        rejected = "REJECTED" in cells["final_state"]
+        start = inf if rejected else float(cells["starting_time"])
+        # Batsim writes 10 microseconds for a zero-length job
+        lasted = 0.0 if rejected else float(cells["execution_time"])
+        end = start if lasted < CLOSE else float(cells["finish_time"])
+        rows.append(
+            Row(
+                cells["job_id"],
+                cells["user"],
+                float(cells["submission_time"]),
+                start,
+                end,
+                int(cells["requested_number_of_resources"]),
+                inf if requested < 0 else requested,
+                frozenset(processors),
+                cells["final_state"],
+            )
+        )
+    return rows
+
+
+def check_run(world: World, result: Result) -> None:
+    """Hold a run against everything that is known about it."""
+    rows = read_rows(result)
+    ran = [row for row in rows if row.processors]
+    check_times(rows)
+    check_alone(ran, world.nodes)
+    if world.users == "rigid":
+        check_jobs_of_the_log(world, rows)
+    if world.machine is not None:
+        check_partitions(world, world.machine, ran)
+    if world.sites is None:
+        assert all(len(row.processors) >= row.size for row in ran)
+    if world.plain:
+        assert all(len(row.processors) == row.size for row in ran)
+        if not {"limits", "reservations"} & set(world.policy_options):
+            assert all(bool(row.processors) == (row.size <= world.nodes) for row in rows)
+            check_never_idle(world, rows)
+        if "shake" not in world.settings:
+            check_queue(world, rows)
+    waits = [row.start - row.submit for row in ran]
+    if waits:
+        mean = sum(waits) / len(waits)
+        assert result.metrics["mean_waiting_time"] == pytest.approx(mean, abs=CLOSE)
+    assert result.metrics["nb_ran"] == len(ran)
+    assert result.metrics["nb_rejected"] == len(rows) - len(ran)
+
+
+def check_times(rows: Sequence[Row]) -> None:
+    """Each job is there once; it starts after its submission and ends by its walltime."""
+    assert max(Counter(row.id for row in rows).values(), default=1) == 1
+    for row in rows:
+        if row.processors:
+            assert row.submit <= row.start <= row.end
+            assert row.end - row.start <= row.walltime + CLOSE
+        else:
+            assert row.submit <= row.end
+
+
+def check_alone(ran: Sequence[Row], nb_processors: int) -> None:
+    """No processor runs two jobs at a time, and there are no others."""
+    busy = defaultdict(list)
+    for row in ran:
+        for processor in row.processors:
+            busy[processor].append((row.start, row.end, row.id))
+    assert all(0 <= processor < nb_processors for processor in busy)
+    for processor, intervals in busy.items():
+        for (_, end, before), (start, _, after) in pairwise(sorted(intervals)):
+            assert end <= start, f"processor {processor}: {before} and {after}"
+
+
+def check_jobs_of_the_log(world: World, rows: Sequence[Row]) -> None:
+    """They come when they were recorded, and last as long, on such a machine, or until killed."""
+    jobs = {str(job.number): job for job in world.jobs()}
+    assert sorted(jobs) == sorted(row.id for row in rows)
+    for row in rows:
+        job = jobs[row.id]
+        assert (row.submit, row.user) == (job.submit, str(job.user))
+        if row.processors and world.sites is None:
+            slower = world.settings["profile"] == "parallel_homogeneous"
+            run_time = job.run_time / (world.settings["speed_factor"] if slower else 1)
+            limit = walltime_of(world, job)
+            assert row.walltime == pytest.approx(limit)
+            assert row.end - row.start == pytest.approx(min(run_time, limit), abs=CLOSE)
+            if abs(run_time - limit) > CLOSE:
+                assert ("WALLTIME" in row.state) == (run_time > limit)
+            if world.machine is None:
+                assert row.size == job.size
+
+
+def walltime_of(world: World, job: Job) -> float:
+    """Return the limit of a job by the rule for it; the default gives each job at least 1 s."""
+    if world.walltime == "exact":
+        return inf
+    least = 1 if world.walltime == "double" else 0
+    asked = [job.requested] if job.requested >= 0 else []
+    twice = [2 * job.run_time, least] if world.walltime == "double" else []
+    limit: float = max([*asked, *twice], default=inf)
+    if world.machine is not None:
+        limits = dict(world.machine.partitions[job.partition - 1].limits)
+        most = limits.get("max_walltime", inf)
+        limit = most if limit == inf else max(min(limit, most), job.requested)
+    return limit
+
+
+def check_partitions(world: World, machine: Machine, ran: Sequence[Row]) -> None:
+    """Jobs keep to outages, and those of the log to the nodes and limits of their partition."""
+    for row in ran:
+        for begin, end, node, planned in machine.outages:
+            if row.processors & machine.processors(node, node):
+                assert not begin <= row.start < end
+                if planned and row.start < begin:
+                    assert min(row.end, row.start + row.walltime) <= begin + CLOSE
+    if world.users not in ("rigid", "feedback"):
+        return
+    partition_of = {str(job.number): job.partition for job in world.jobs()}
+    for number, part in enumerate(machine.partitions, 1):
+        of_part = [row for row in ran if partition_of.get(row.id) == number]
+        limits = dict(part.limits)
+        for row in of_part:
+            assert row.processors <= machine.processors(*part.nodes)
+            assert world.walltime == "exact" or row.walltime <= limits.get("max_walltime", inf)
+            if part.whole_nodes:
+                of_nodes = Counter(processor // machine.cores for processor in row.processors)
+                assert set(of_nodes.values()) == {machine.cores}
+        check_limits_of_users(limits, of_part)
+
+
+def check_limits_of_users(limits: dict[str, int], ran: Sequence[Row]) -> None:
+    """No user runs more jobs, or uses more processors, than the partition allows."""
+    changes = [(row.start, 1, row) for row in ran if row.end > row.start]
+    changes += [(row.end, -1, row) for row in ran if row.end > row.start]
+    nb_jobs: Counter[str] = Counter()
+    nb_processors: Counter[str] = Counter()
+    for _, sign, row in sorted(changes, key=lambda change: change[:2]):
+        nb_jobs[row.user] += sign
+        nb_processors[row.user] += sign * len(row.processors)
+        assert nb_jobs[row.user] <= limits.get("max_running_jobs_per_user", inf)
+        assert nb_processors[row.user] <= limits.get("max_processors_per_user", inf)
+
+
+def check_never_idle(world: World, rows: Sequence[Row]) -> None:
+    """A machine is not empty while a job waits; under ``filler`` nothing waits that would fit."""
+    changes: dict[float, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.processors:
+            for time in {row.submit, row.start, row.end}:
+                changes[time].append(row)
+    waiting: dict[str, int] = {}
+    running: dict[str, int] = {}
+    for now, later in pairwise(sorted(changes)):
+        for row in changes[now]:
+            waiting.pop(row.id, None)
+            running.pop(row.id, None)
+            if row.submit <= now < row.start:
+                waiting[row.id] = row.size
+            elif row.start <= now < row.end:
+                running[row.id] = row.size
+        # a user's reaction comes with the next event, up to a microsecond late
+        if waiting and later - now > CLOSE:
+            assert running, f"idle from {now} to {later}"
+            if world.policy == "filler":
+                assert min(waiting.values()) > world.nodes - sum(running.values()), f"at {now}"
+
+
+def check_queue(world: World, rows: Sequence[Row]) -> None:
+    """FCFS starts jobs in order; EASY never delays the head beyond what it was promised."""
+    if world.policy_options or world.policy not in ("fcfs", "easy"):
+        return
+    queue = sorted((row for row in rows if row.processors), key=lambda row: row.submit)
+    if world.users == "rigid":
+        queue.sort(key=lambda row: int(row.id))
+    instants = Counter(row.submit for row in queue)
+    latest = -inf
+    for at, row in enumerate(queue):
+        is_head_from = max(row.submit, latest)
+        if world.users == "rigid" or instants[row.submit] == 1:
+            if world.policy == "fcfs":
+                assert row.start >= latest
+            promised = promise(row, queue[:at], queue[at + 1 :], is_head_from, world.nodes)
+            assert row.start <= promised + CLOSE, f"job {row.id} was promised {promised}"
+        latest = max(latest, row.start)
+
+
+def promise(
+    head: Row, earlier: Sequence[Row], later: Sequence[Row], now: float, nb_processors: int
+) -> float:
+    """Return when a job can start at the latest, by the walltimes of what runs at ``now``."""
+    running = [row for row in earlier if row.start <= now < row.end]
+    running += [row for row in later if row.start < now < row.end]
+    free = nb_processors - sum(row.size for row in running)
+    if free >= head.size:
+        return now
+    for row in sorted(running, key=lambda row: row.start + row.walltime):
+        free += row.size
+        if free >= head.size:
+            return row.start + row.walltime
+    return inf

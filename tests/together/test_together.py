@@ -1,0 +1,67 @@
+"""Any policy, any users, any machine: what must hold in every simulation, on a few drawn ones.
+
+``make model`` draws as many as time allows.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from together import checks
+from together.worlds import MODELS, POLICIES, World, worlds
+
+NB_WORLDS = settings().max_examples // 12
+"""Of each policy and each user model."""
+few = settings(max_examples=NB_WORLDS, suppress_health_check=list(HealthCheck))
+one = settings(max_examples=1, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@few
+@given(st.data())
+def test_invariants_of_every_policy(policy: str, data: st.DataObject) -> None:
+    checks.check_invariants(data.draw(worlds(policy=policy)))
+
+
+@pytest.mark.parametrize("users", MODELS)
+@few
+@given(st.data())
+def test_invariants_of_every_user_model(users: str, data: st.DataObject) -> None:
+    checks.check_invariants(data.draw(worlds(users=users)))
+
+
+@few
+@given(worlds())
+def test_a_run_is_the_same_after_others(world: World) -> None:
+    checks.check_the_same_again(world)
+
+
+@pytest.mark.parametrize("users", MODELS)
+@one
+@given(st.data())
+def test_nobody_knows_the_future(users: str, data: st.DataObject) -> None:
+    checks.check_causality(data.draw(worlds(users=users)))
+
+
+@few
+@given(worlds(users="rigid"))
+def test_energy_is_that_of_the_hosts_in_use(world: World) -> None:
+    checks.check_energy(world)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("backend", ["socket", "socket5"])
+@one
+@given(st.data())
+def test_sockets_change_nothing(backend: str, data: st.DataObject) -> None:
+    checks.check_socket(data.draw(worlds()), backend)
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@one
+@given(worlds())
+def test_a_killed_campaign_goes_on(world: World) -> None:
+    checks.check_resumption(world)
