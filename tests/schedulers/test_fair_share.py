@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py import Job, Machine, Start, WaitingQueue, simulate
+from batsched_py import Job, Machine, Start, WaitingQueue
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.multifactor.fair_share import FairShare
 from batsched_py.testing import DrawnJob as J
@@ -71,16 +71,6 @@ CASES: dict[str, tuple[dict[str, Any], list[J], list[float]]] = {
 def test_by_hand(case: tuple[dict[str, Any], list[J], list[float]]) -> None:
     options, jobs, expected = case
     assert starts(run(workload(jobs, 4), FairShare(**options))) == expected
-
-
-def test_with_one_user_it_is_easy() -> None:
-    """The order is that of submissions then."""
-    jobs = [J(at, 1 + 5 * at % 8, 10 + 37 * at % 90, 100, "u") for at in range(60)]
-    results = []
-    for scheduler in ("easy", "fair_share"):
-        result = simulate(workload(jobs, 8), scheduler=scheduler, progress=False)
-        results.append(list(result.jobs.sort_values("job_id")["starting_time"]))
-    assert results[0] == results[1]
 
 
 def test_in_partitions_each_has_its_own_usage() -> None:
