@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any
 
-import pytest
-
-from batsched_py import EndedJob, Job, Workload, WorkloadJob
+from batsched_py import EndedJob, Workload, WorkloadJob
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
@@ -95,11 +93,3 @@ def test_jobs_that_run_longer_where_they_are_placed() -> None:
         ("a", 0, 0, 21, 0, 21, "SUCCESSFULLY"),
         ("b", 1, 21, 24, 20, 23, "SUCCESSFULLY"),
     ]
-
-
-@pytest.mark.parametrize(
-    "name", ["id", "user", "size", "walltime", "estimate", "extra", "submit_time", "start_time"]
-)
-def test_policies_call_it_the_same(name: str) -> None:
-    assert hasattr(EndedJob, name)
-    assert name in Job.__struct_fields__

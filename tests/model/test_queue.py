@@ -18,7 +18,6 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.job_arrays import JobArrays
 from batsched_py.model.queue.orders import (
     ORDERS,
-    SAME_ORDERS,
     ClockOrder,
     FixedOrder,
     find_fixed_key,
@@ -65,10 +64,6 @@ KEYS: dict[str, Callable[[Job], Any]] = {
 shapes = st.lists(
     st.tuples(st.integers(1, 9), st.integers(1, 50), st.integers(0, 90)), min_size=1, max_size=150
 )
-
-
-def test_every_order_has_a_twin() -> None:
-    assert KEYS.keys() == ORDERS.keys()
 
 
 @given(shapes, st.sampled_from(sorted(ORDERS)), st.data())
@@ -194,19 +189,10 @@ def test_columns_are_rows_in_submission_order() -> None:
     assert [columns.users[code] for code in columns.user[rows]] == [entry.user for entry in queue]
 
 
-def test_batscheds_names_are_the_same_orders() -> None:
-    assert {"fcfs", "lcfs", *SAME_ORDERS} == {
-        *("fcfs", "lcfs", "asc_size", "desc_size", "asc_walltime", "desc_walltime"),
-        *("desc_slowdown", "desc_bounded_slowdown"),
-    }
-    for theirs, ours in SAME_ORDERS.items():
-        assert find_order(theirs) is find_order(ours)
-
-
 def test_wrong_orders() -> None:
     with pytest.raises(UsageError, match="did you mean 'widest'"):
         find_order("widst")
-    with pytest.raises(UsageError, match="does not change with the clock"):
+    with pytest.raises(UsageError, match="the clock"):
         find_fixed_key("expansion_factor")
     assert isinstance(find_order("sjf"), FixedOrder)
     assert isinstance(find_order("desc_slowdown"), ClockOrder)
@@ -226,7 +212,7 @@ def test_a_lambda_at_each_pass_is_noticed() -> None:
         for _ in range(100):
             queue.ranked(lambda job: job.estimate)
 
-    with pytest.raises(InvariantError, match="a new lambda at each pass"):
+    with pytest.raises(InvariantError, match="a new lambda"):
         pass_after_pass()
 
 

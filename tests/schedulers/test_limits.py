@@ -19,7 +19,7 @@ from batsched_py.schedulers.planning.start_limits import Limits
 from batsched_py.schedulers.planning.week_clock import DAYS
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, starts, workload
-from helpers.streit_schedules import run_watched
+from helpers.streit_schedules import run_watched, with_fields
 
 HOUR, DAY = 3600, 86_400
 PRIME = {"days": "mon-fri", "from": "06:00", "to": "20:00"}
@@ -167,3 +167,9 @@ def test_wrong_limits() -> None:
     for begins in ("monday", 5):
         with pytest.raises(UsageError, match=r"^begins(=|: )"):
             Planning(limits=[{"max_size": 3}], begins=begins)  # type: ignore[arg-type]
+
+
+def test_a_reservation_keeps_to_the_limits() -> None:
+    load = with_fields(workload([J(0, 2, 60)], 4), {0: {"reserved_start": 0.0}})
+    assert starts(run(load, Planning(limits=[{"max_size": 1}]))) == [None]
+    assert starts(run(load, Planning(limits=[{"max_size": 2}]))) == [0]

@@ -211,14 +211,6 @@ def test_mappings_that_do_not_fit(profile: str, places: list[int], why: str) -> 
 # Machines ------------------------------------------------------------------------------------
 
 
-def test_a_machine_may_be_changed_to_the_pstate_that_it_is_in(sleepy: Path) -> None:
-    platform = read_platform(sleepy)
-    said: Said = {1.0: [execute("w0!1", "0"), switch("0", 0), call(3)], 3.0: [switch("0", 1)]}
-    events = run(said, [job("each", 1)], platform)
-    assert [e.state for e in events if isinstance(e, m.ResourceStateChanged)] == ["0", "1"]
-    assert ends(events) == [(19.0, "COMPLETED_SUCCESSFULLY")]
-
-
 @pytest.mark.parametrize("pstate", [2, 3])
 def test_no_job_starts_in_a_pstate_to_sleep_or_to_pass(pstate: int, sleepy: Path) -> None:
     """A machine may be changed to it all the same, and back."""
@@ -392,13 +384,6 @@ def test_what_has_no_content_may_leave_it_out() -> None:
         said_by("RejectJobEvent", None)
 
 
-def test_a_walltime_below_0_is_none() -> None:
-    described = {"resource_request": 1, "profile_id": "p", "walltime": -2.0}
-    registered = said_by("RegisterJobEvent", {"job_id": "dyn!1", "job": described})
-    assert isinstance(registered, m.RegisterJob)
-    assert registered.job.walltime is None
-
-
 def test_parts_say_their_workload_and_calls_have_a_name() -> None:
     content = {
         "id": "dyn!s",
@@ -418,13 +403,6 @@ def test_parts_say_their_workload_and_calls_have_a_name() -> None:
 def test_sets_of_hosts_that_are_none(hosts: str) -> None:
     with pytest.raises(ProtocolError, match="host_ids"):
         assert said_by("ChangeHostsPStateEvent", {"host_ids": hosts, "pstate": 0}) is None
-
-
-@pytest.mark.parametrize(("hosts", "canonical"), [("1 0", "0-1"), ("0  2", "0 2"), ("0-1", "0-1")])
-def test_sets_of_hosts(hosts: str, canonical: str) -> None:
-    switched = said_by("ChangeHostsPStateEvent", {"host_ids": hosts, "pstate": 0})
-    assert isinstance(switched, m.SetResourceState)
-    assert switched.resources == from_text(canonical)
 
 
 # The order of rows ---------------------------------------------------------------------------

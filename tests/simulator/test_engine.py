@@ -15,7 +15,6 @@ from batsched_py.testing import workload
 from batsched_py.workload import Workload
 from helpers.processors import processors
 from helpers.scripted_schedulers import (
-    FINISHED,
     Make,
     Script,
     execute,
@@ -79,33 +78,7 @@ def test_killed_twice_after_its_end() -> None:
     assert told == ["JOB_COMPLETED", "JOB_KILLED"]
 
 
-def test_scheduler_that_takes_time() -> None:
-    """Decisions in the future take effect then; what happens meanwhile is told together."""
-    load = workload([J(0, 1, 5), J(1, 1, 5)], 4)
-
-    def slow(message: m.Message) -> m.Message:
-        seen.append(message)
-        if len(seen) == 1:
-            return m.Message(2.0, [])
-        if len(seen) == 2:
-            return m.Message(
-                4.0,
-                [
-                    m.ExecuteJob(timestamp=3.0, job_id="w0!0000", alloc=processors("0")),
-                    m.ExecuteJob(timestamp=4.0, job_id="w0!0001", alloc=processors("1")),
-                ],
-            )
-        return m.Message(message.now, [])
-
-    seen: list[m.Message] = []
-    outcome = Simulator(make_homogeneous(4), [load]).run(slow)
-    assert [message.now for message in seen] == [0, 2, 8, 9, 9]
-    assert [event.timestamp for event in seen[1].events] == [0, 1, 1]
-    assert [done.start_time for done in outcome.jobs] == [3, 4]
-
-
 START_A = [profile(), job("a"), execute("dyn!a", "0")]
-REJECT_A = [say(m.RejectJob, job_id="dyn!a"), say(m.CallMeLater, time=9.0)]
 WRONG: dict[str, tuple[list[Make], str]] = {
     "rejected while running": ([*START_A, say(m.RejectJob, job_id="dyn!a")], "a is running"),
     "on a storage": (
@@ -130,20 +103,6 @@ def test_refuses_where_batsim_aborts(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "message"),
-    [
-        ([*START_A, job("b")], [job("c")], "released"),
-        ([profile(), job("a"), *REJECT_A], [job("c")], "released"),
-        ([FINISHED], [say(m.CallMeLater, time=9.0)], "too late"),
-    ],
-)
-def test_refuses_in_a_later_message(first: list[Make], second: list[Make], message: str) -> None:
-    """A profile that its first job released, ended or rejected; a call in the reply to the end."""
-    with pytest.raises(ProtocolError, match=message):
-        simulate(Script(first, second), options=DYNAMIC)
-
-
-@pytest.mark.parametrize(
     ("started", "said"),
     [
         (
@@ -164,50 +123,8 @@ def test_a_deadlock_says_what_the_first_job_could_have_had(started: bool, said: 
         simulate(script, load)
 
 
-def test_times_in_the_past_are_in_order_too() -> None:
-    """They mean at once, but as in Batsim none is later than its reply."""
-
-    def late(message: m.Message) -> m.Message:
-        if isinstance(message.events[0], m.SimulationBegins):
-            return m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=5.0)])
-        return m.Message(1.0, [m.Notify(timestamp=2.0, type="registration_finished")])
-
-    with pytest.raises(ProtocolError, match=r"at 2.0 .* 1.0 .* 5.000000 s"):
-        Simulator(make_homogeneous(1), (), DYNAMIC).run(late)
-
-
 def test_a_profile_that_is_not_there_is_refused_before_the_first_message() -> None:
     load = workload([J(0, 1, 5)], 4)
     load.profiles = {}
     with pytest.raises(WorkloadError, match="the profile 'r5'"):
         Simulator(make_homogeneous(4), [load])
-
-
-def test_profiles_are_told_after_their_release() -> None:
-    """Of a static job that comes later, and of an echo at the instant of the release."""
-    load = workload([J(0, 1, 5), J(9, 1, 5)], 4)
-    options = Options(
-        dynamic_jobs=True,
-        acknowledge_dynamic_jobs=True,
-        forward_profiles=True,
-        each_event=True,  # the echo of b waits while the end of a is told
-    )
-    script = Script([profile(), job("a"), say(m.CallMeLater, time=5.0)])
-    places = {"dyn!a": "0", "w0!0000": "1", "dyn!b": "2", "w0!0001": "3"}
-
-    def reply(message: m.Message) -> m.Message:
-        told, answer = message.events[0], script(message)
-        if isinstance(told, m.RequestedCall):
-            answer.events = [make(5.0) for make in (job("b"), FINISHED)]
-        elif isinstance(told, m.JobSubmitted):
-            answer.events = [execute(told.job_id, places[told.job_id])(message.now)]
-        return answer
-
-    Simulator(make_homogeneous(4), [load], options).run(reply)
-    told = [event for message in script.seen for event in message.events]
-    assert {e.job_id: e.profile for e in told if isinstance(e, m.JobSubmitted)} == {
-        "dyn!a": DELAY,
-        "dyn!b": DELAY,
-        "w0!0000": load.profiles["r5"],
-        "w0!0001": load.profiles["r5"],
-    }

@@ -51,7 +51,6 @@ def read(folder: Path, *texts: str, forward: bool = False) -> list[ExternalEvent
 
 ORDERS: dict[str, tuple[list[str], list[tuple[float, str]]]] = {
     "empty lines count": (["\n  \r\n" + gone(1)], [(1, "0:3")]),
-    "no end of the last line": ([gone(1).strip()], [(1, "0:1")]),
     "in order of time, not of lines": (
         [gone(5) + gone(2, "1") + gone(3, "2")],
         [(2, "0:2"), (3, "0:3"), (5, "0:1")],
@@ -64,10 +63,6 @@ ORDERS: dict[str, tuple[list[str], list[tuple[float, str]]]] = {
         [gone(1) + gone(5, "1"), back(3)],
         [(1, "0:1"), (3, "1:1"), (5, "0:2")],
     ),
-    "at one time the first file first": (
-        [gone(5, "1"), gone(2) + back(5)],
-        [(2, "1:1"), (5, "0:1"), (5, "1:2")],
-    ),
 }
 
 
@@ -76,12 +71,6 @@ def test_order(sentence: str, tmp_path: Path) -> None:
     texts, expected = ORDERS[sentence]
     events = read(tmp_path, *texts)
     assert [(event.time, Path(event.where).name) for event in events] == expected
-
-
-def test_machines_of_an_event(tmp_path: Path) -> None:
-    leave, come = read(tmp_path, gone(1, "0 2-3") + back(2, "3  2"))
-    assert (leave.machines, leave.available) == (processors("0 2-3"), False)
-    assert (come.machines, come.available) == (processors("2-3"), True)
 
 
 MALFORMED: dict[str, tuple[str, str]] = {
@@ -106,15 +95,9 @@ def test_malformed(sentence: str, tmp_path: Path) -> None:
         read(tmp_path, text)
 
 
-def test_a_type_that_is_no_text_is_not_handed_on(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="type = 5: expected a text"):
-        read(tmp_path, '{"type":5,"timestamp":1}', forward=True)
-
-
 # Runs ---------------------------------------------------------------------------------------------
 
 PROFILES = {"wait": delay(4), "four": compute(4)}
-NO_MORE = "no_more_external_event_to_occur"
 
 
 def run(
@@ -133,21 +116,6 @@ def notices(scheduler: Timetable) -> list[tuple[float, str, dict[str, Any]]]:
         for event in message.events
         if isinstance(event, m.Notify) and event.type != "no_more_static_job_to_submit"
     ]
-
-
-def test_what_the_scheduler_is_told(tmp_path: Path) -> None:
-    """Of each event at its time, and after the last one that there are no more."""
-    events = read(tmp_path, gone(2, "0 2-3") + back(3, "0") + back(3, "2"))
-    scheduler, outcome = run({}, events)
-    assert notices(scheduler) == [
-        (2, "event_machine_unavailable", {"resources": "0 2-3"}),
-        (3, "event_machine_available", {"resources": "0"}),
-        (3, "event_machine_available", {"resources": "2"}),
-        (3, NO_MORE, {}),
-    ]
-    assert outcome.end == 3
-    assert notices(run({}, [])[0]) == [(0, NO_MORE, {})], "empty files are at their end at once"
-    assert notices(run({}, None)[0]) == [], "without files nothing is said"
 
 
 RUNS: dict[str, tuple[str, dict[float, list[Make]], dict[str, tuple[str, float]]]] = {
@@ -184,7 +152,6 @@ def test_running_jobs_survive(sentence: str, sharing: bool, tmp_path: Path) -> N
 
 REFUSED: dict[str, tuple[str, float, str]] = {
     "at the instant it is gone": (gone(2), 2, "0"),
-    "with others that are there": (gone(2, "2") + back(9, "2"), 5, "1-3"),
     "while some of them are back": (gone(2, "0-1") + back(4, "1"), 5, "0-1"),
 }
 
@@ -213,10 +180,3 @@ def test_time_unavailable(tmp_path: Path) -> None:
     assert times[MachineState.UNAVAILABLE] == 6
     assert times[MachineState.COMPUTING] == 2
     assert times[MachineState.IDLE] == 1  # until machine 1 was gone: what is last is not counted
-
-
-def test_events_after_the_last_job_are_awaited(tmp_path: Path) -> None:
-    """The simulation ends when there are no more events, too."""
-    scheduler, outcome = run({0: [execute("w0!wait", "0")]}, read(tmp_path, gone(9)), "wait")
-    assert outcome.end == 9
-    assert isinstance(scheduler.seen[-1].events[0], m.SimulationEnds)

@@ -64,13 +64,6 @@ def test_a_limit_that_limits_nothing_changes_nothing() -> None:
         limit_hosts(platform, 0)
 
 
-def test_a_host_begins_in_its_pstate() -> None:
-    hosts = [Host("a", (2.0, 1.0), pstate=1), Host("b", (1.0,))]
-    assert hosts[0].speed == 1
-    assert Platform(hosts).uniform_speed == 1
-    assert Platform([Host("a", (2.0, 1.0)), hosts[1]]).uniform_speed is None
-
-
 # Several cores ------------------------------------------------------------------------------------
 
 

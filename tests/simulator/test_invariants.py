@@ -18,6 +18,7 @@ import msgspec
 import pytest
 import zmq
 from hypothesis import given
+from hypothesis import strategies as st
 
 from batsched_py.errors import DeadlockError
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
@@ -490,14 +491,9 @@ def check_socket(world: World, *, exact: bool) -> None:
     assert files(inside[0]) == files(outside[0])
 
 
+@pytest.mark.parametrize("exact", [False, True])
 @few_examples
-@given(worlds(whole=True))
-def test_a_socket_changes_nothing_in_whole_seconds(world: World) -> None:
-    """Six decimals are all that there are."""
-    check_socket(world, exact=False)
-
-
-@few_examples
-@given(worlds())
-def test_a_socket_changes_nothing_with_exact_times(world: World) -> None:
-    check_socket(world, exact=True)
+@given(data=st.data())
+def test_a_socket_changes_nothing(exact: bool, data: st.DataObject) -> None:
+    """With the six decimals of Batsim, in whole seconds; or with all digits."""
+    check_socket(data.draw(worlds(whole=not exact)), exact=exact)

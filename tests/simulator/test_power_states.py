@@ -7,7 +7,6 @@ import pytest
 from batsched_py.errors import ProtocolError
 from batsched_py.processors.sets import to_text
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.batsim4.external_events import ExternalEvent
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.platform.hosts import Host, Platform
 from helpers.processors import processors
@@ -96,19 +95,6 @@ def test_one_slow_host_slows_the_task_of_two() -> None:
     assert outcome.jobs[0].consumed_energy == pytest.approx(2 * 200 + 4 * 160 + 2 * 200 + 4 * 150)
 
 
-def test_speeds_are_told_at_once() -> None:
-    """In the message after the decision, at the same time; both hosts together."""
-    scheduler = Timetable({2: [switch("0-1 3", "1")]})
-    outcome = run(scheduler)
-    assert changes_told(scheduler) == [(2, "0-1 3", "1")]
-    assert outcome.power is not None
-    assert list(outcome.power.changes()) == [
-        (0.0, "0-3", 0),
-        (2.0, "0-1 3", -1),
-        (2.0, "0-1 3", 1),
-    ]
-
-
 # Sleep --------------------------------------------------------------------------------------------
 
 
@@ -152,14 +138,6 @@ def test_a_computing_machine_in_a_request_with_one_that_wakes() -> None:
     assert ends(outcome) == {"four": (SUCCESS, 5)}
     assert outcome.jobs[0].consumed_energy == pytest.approx(3 * 200 + 2 * 150)
     assert scheduler.times(m.ResourceStateChanged) == [2, 7]
-
-
-def test_two_requests_at_once_for_what_is_there_at_once() -> None:
-    """The second one holds, though the first one is done later, when another machine is awake."""
-    at_3 = [switch("0-1", "1"), switch("0", "0"), execute("w0!four", "0")]
-    scheduler = Timetable({0: [switch("1", "2")], 3: at_3})
-    assert ends(run(scheduler, "four")) == {"four": (SUCCESS, 7)}
-    assert changes_told(scheduler) == [(2, "1", "2"), (3, "0", "0"), (7, "0-1", "1")]
 
 
 def test_asleep_in_the_beginning() -> None:
@@ -229,15 +207,14 @@ def test_a_job_that_only_is_said_to_run_consumes_nothing() -> None:
     assert [done.consumed_energy for done in outcome.jobs] == [0.0]
 
 
-def test_unavailable_machines_run_nothing() -> None:
-    """Neither does one that is unavailable while it sleeps, and then is awake."""
-    gone = [ExternalEvent(0.0, "", processors("0"), False)]
-    for plan in ({1: [execute("w0!four", "0")]}, {1: [switch("0", "1"), execute("w0!four", "0")]}):
-        load = workload(PROFILES, job("four", "four"))
-        with pytest.raises(ProtocolError, match="0 is unavailable"):
-            simulate(Timetable(plan), load, ENERGY, HOSTS, gone)
-
-
 def test_without_energy_there_is_no_switching() -> None:
     with pytest.raises(ProtocolError, match="SET_RESOURCE_STATE: energy"):
         simulate(Timetable({0: [switch("0", "1")]}), workload(PROFILES, job("four", "four")))
+
+
+def test_some_would_sleep_and_others_not() -> None:
+    """One number may mean sleep on one machine, and a speed on another."""
+    fast = Host("x", (1e9, 5e8, 2e9), {"wattage_per_state": "1:2,1:2,1:2"})
+    for hosts in ([host("h0"), fast], [fast, host("h0")]):
+        with pytest.raises(ProtocolError, match="for some of them that is a sleep pstate"):
+            run(Timetable({1: [switch("0-1", "2")]}), platform=Platform(hosts))

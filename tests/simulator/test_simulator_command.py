@@ -185,18 +185,6 @@ def told(call: Call, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[m
     return seen
 
 
-def test_each_workload_has_its_name(call: Call) -> None:
-    """An id may contain that of another workload."""
-    second = WORKLOAD["jobs"][0] | {"id": "w1!w0", "subtime": 9}
-    Path("second.json").write_bytes(workload(jobs=[second]))
-    replies = (NOTHING, START, NOTHING, START.replace(b"w0!1", b"w1!w0"), NOTHING, NOTHING)
-    with scheduler(*replies) as address:
-        done = call(*USUAL, "-w", "second.json", "-s", address)
-    assert done.returncode == 0, done.stderr
-    rows = [row.split(",")[:2] for row in Path("out_jobs.csv").read_text().splitlines()[1:]]
-    assert rows == [["1", "w0"], ["w0", "w1"]]
-
-
 # Mistakes ----------------------------------------------------------------------------------------
 
 
