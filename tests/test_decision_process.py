@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf, nan
 from typing import Any
 
-import numpy as np
 import pytest
 
 from batsched_py.decision_process import DecisionProcess
@@ -85,20 +84,6 @@ def test_users_submit_when_their_jobs_ended(options: dict[str, bool]) -> None:
     assert [job.description.submit_time for job in outcome.jobs] == [0, 15, 30]
     profiles = {job.description.profile for job in outcome.jobs}
     assert len(profiles) == (1 if options.get("profile_reuse") else 3)
-
-
-def test_think_time_of_zero_is_the_same_instant() -> None:
-    """The end, the reaction and the start are one pass, in one reply."""
-    policy = Policy(Fcfs().schedule)
-    simulate_users(Chain(3, 0), policy)
-    assert policy.passes == [0, 5, 10, 15]
-
-
-def test_jobs_wider_than_the_machine_end_at_once_for_their_user() -> None:
-    users = Chain(3, 10, size=9)
-    outcome = simulate_users(users, Fcfs())
-    assert users.ends == [(0, "REJECTED"), (10, "REJECTED"), (20, "REJECTED")]
-    assert {job.final_state for job in outcome.jobs} == {"REJECTED"}
 
 
 def test_users_need_dynamic_jobs() -> None:
@@ -178,17 +163,6 @@ def test_a_forgotten_yield() -> None:
     policy.schedule = forgets  # type: ignore[assignment, method-assign]
     with pytest.raises(InvariantError, match=r"schedule returned None"):
         run(workload([J(7, 3, 5)], 4), policy)
-
-
-def test_processors_may_be_numbers_of_numpy() -> None:
-    """On a machine of more processors than such a number has bits."""
-
-    def spreads(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        for job in queue:
-            yield Start(job, np.array([70, 2, 65]))
-
-    (job,) = run(workload([J(0, 3, 5)], 100), Policy(spreads)).jobs
-    assert job.alloc == processors("2 65 70")
 
 
 def test_a_mistake_of_users_is_not_told_as_one_of_the_policy() -> None:

@@ -160,18 +160,6 @@ def test_plans_that_do_not_reach_far_enough(
         test_many_jobs.hypothesis.inner_test(COMPILED, seed)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_plan_may_end_at_the_last_job_that_starts_now(kind: str) -> None:
-    """Four of eight are free until 10. Job 0 is too wide, 1 starts, 2 is too long, 3 starts, 4 and
-    5 find the machine full."""
-    jobs = [(8, 5.0), (2, 10.0), (2, 11.0), (2, 5.0), (1, 1.0), (8, 1.0)]
-    line = line_of([(0.0, 4), (10.0, 8)])
-    sizes, durations = np.array([size for size, _ in jobs]), np.array([time for _, time in jobs])
-    made = way(kind)
-    assert made.place_all(line, sizes, durations).tolist() == [10, 0, 15, 0, 5, 26]
-    assert made.find_starting(line, sizes, durations).tolist() == [1, 3]
-
-
 POLICIES: dict[str, Callable[[], Any]] = {
     "largest area": lambda: Planning(order="largest_area"),
     "dynp": Dynp,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.errors import InvariantError, UsageError
+from batsched_py.errors import UsageError
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.job_arrays import JobArrays
@@ -205,23 +205,12 @@ def test_removing_who_does_not_wait() -> None:
         queue.remove(job(1, 1, 1))
 
 
-def test_a_lambda_at_each_pass_is_noticed() -> None:
-    queue = WaitingQueue()
-
-    def pass_after_pass() -> None:
-        for _ in range(100):
-            queue.ranked(lambda job: job.estimate)
-
-    with pytest.raises(InvariantError, match="a new lambda"):
-        pass_after_pass()
-
-
 @given(st.data())
 def test_jobs_may_come_back_into_their_places(data: st.DataObject) -> None:
     """They leave and come back in any order; every order is as if they had never left."""
     queue = WaitingQueue()
     key = data.draw(st.sampled_from(["fcfs", "sjf", "widest"]))
-    jobs = [job(n, data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9))) for n in range(60)]
+    jobs = [job(n, data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9))) for n in range(25)]
     waiting: list[Job] = []
     away: list[Job] = []
     arrivals: list[Job] = []

@@ -134,17 +134,6 @@ def test_registration_is_finished_once_nothing_can_be_dilated(
     assert notices(Exchange(workload(jobs, 8), Dilating())) == [finished]
 
 
-@pytest.mark.parametrize("acknowledge", [True, False])
-def test_an_echo_is_no_other_job(acknowledge: bool) -> None:
-    exchange = Exchange(
-        workload([J(0, 8, 10), J(3, 8, 10)], 8),
-        Dilating(),
-        acknowledge_dynamic_jobs=acknowledge,
-        forward_profiles=True,
-    )
-    assert [job.start_time for job in ran(exchange).values()] == [0, 15]
-
-
 # Profiles and speeds -------------------------------------------------------------------------
 
 PROFILES: dict[str, dict[str, Any]] = {
@@ -168,14 +157,6 @@ def test_a_job_runs_as_long_as_was_decided(
     exchange = Exchange(one(PROFILES[kind]), policy, sites=sites, speed=speed)
     recorded = 10 if kind == "delay" else 10 / speed
     assert duration(exchange) == pytest.approx(recorded * 1.5 + 4)
-
-
-def test_without_a_dilation_slow_processors_compute_slowly() -> None:
-    """The policy has to say it: then the estimate knows too."""
-    for dilation, expected in ((1.0, 20), (2.0, 20), (1.0 + 1e-9, 10)):
-        policy = Dilating(Placed(dilation))
-        run_time = duration(Exchange(one(PROFILES["homogeneous"]), policy, sites="8@0.5"))
-        assert run_time == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", ["delay", "homogeneous", "total"])

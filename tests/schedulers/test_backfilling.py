@@ -210,17 +210,6 @@ def test_criticality_of_the_paper() -> None:
     assert criticality(minutes)[:2].tolist() == [0.04, 0.01]
 
 
-@pytest.mark.parametrize("policy", [Easy, partial(Easy, extra_nodes="instant"), Slack])
-def test_unknown_ends_do_not_starve_the_head(policy: Callable[[], Scheduler]) -> None:
-    """Without walltimes narrow jobs come all the time; the head starts when four are free."""
-    first = [J(0, 1, 100 + number, None) for number in range(8)]
-    stream = [J(3 * number, 1, 90, None) for number in range(1, 300)]
-    jobs = [*first, J(1, 4, 50, None), *stream]
-    start = starts(run(workload(jobs, 8), policy()))[8]
-    assert start is not None
-    assert start <= 200
-
-
 def test_a_deadline_is_not_renewed_at_the_deadline() -> None:
     """The pass before the last end of an instant must not give the head a fresh slack."""
     jobs = [J(0, 3, 100), J(1, 4, 100), J(2, 1, 148), J(149, 1, 100), J(150, 1, 100)]

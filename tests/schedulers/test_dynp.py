@@ -24,7 +24,7 @@ from batsched_py.schedulers.dynp.self_tuning_metrics import PLAN_METRICS, make_p
 from batsched_py.schedulers.planning.plan import Plan
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import run, starts, workload
+from batsched_py.testing import starts, workload
 from batsched_py.workload import Workload
 from helpers.streit_schedules import (
     FIVE,
@@ -146,15 +146,6 @@ def test_bounds_equal_their_slow_twin(jobs: list[J], lower: int, more: int) -> N
 HOUR, DAY = 3600, 86_400
 
 
-def test_prime_time_is_an_option() -> None:
-    jobs = [J(0, 4, HOUR), J(1, 4, 20), J(2, 4, 10)]
-    load = workload(jobs, 4)
-    late = DynpClock(begins="tue 20:00", prime_from="18:00", prime_to="22:00")
-    assert starts(run(load, late)) == [0, HOUR, HOUR + 20]
-    assert late.statistics()["started"] == {"fcfs": 3, "sjf": 0, "ljf": 0}
-    assert starts(run(load, DynpClock(begins="tue 20:00"))) == [0, HOUR + 10, HOUR]
-
-
 @given(random_jobs(), st.integers(0, 6), st.sampled_from([0, 6, 12, 20]), st.integers(0, 60))
 def test_the_clock_equals_its_slow_twin(jobs: list[J], day: int, hour: int, before: int) -> None:
     """Up to a minute before an hour of a day, at most of which the order changes."""
@@ -256,19 +247,6 @@ def test_property_11_slackness(values: dict[str, float], old: str, some: int, ot
     assert (plain(compared, old) != old) == bool(better)
 
 
-def test_slackness_of_the_specification() -> None:
-    """FCFS = 100, SJF = 98.5: 1.5 percent are enough without slackness, and not with 2."""
-    decide = DECIDERS["advanced"]("minimum")
-    for sjf, slackness, new in ((98.5, 0, "sjf"), (98.5, 2, "fcfs"), (97.9, 2, "sjf")):
-        values = {"fcfs": 100.0, "sjf": sjf, "ljf": 120.0}
-        assert decide(apply_slackness(values, "fcfs", slackness), "fcfs") == new
-    exactly = {"fcfs": 100.0, "sjf": 98.0, "ljf": 120.0}
-    assert decide(apply_slackness(exactly, "fcfs", 2), "fcfs") == "fcfs"  # the code, not "at least"
-    negated = {"fcfs": -0.50, "sjf": -0.51, "ljf": -0.4}  # utilisations
-    assert decide(apply_slackness(negated, "fcfs", 0), "fcfs") == "sjf"
-    assert decide(apply_slackness(negated, "fcfs", 4), "fcfs") == "fcfs"
-
-
 # Properties of simulations -----------------------------------------------------------------------
 
 OPTIONS = st.fixed_dictionaries(
@@ -318,13 +296,6 @@ def test_property_14_number_of_steps(jobs: list[J], when: str, decider: str) -> 
     assert counts["steps"] == len(steps) == sum(counts["cases"].values())
     assert counts["steps"] == counts["no_switch"] + sum(counts["switches"].values())
     assert sum(counts["started"].values()) == len(jobs)
-
-
-def test_half_plans_at_ends_with_the_policy_as_it_is() -> None:
-    """Job 2 is shorter than job 1. SJF is active from 2 on; the end at 10 starts job 2."""
-    seen = observed(workload([J(0, 4, 10), J(1, 4, 30), J(2, 4, 3)], 4), when="half")
-    assert starts(seen.outcome) == [0, 13, 10]
-    assert [(step.now, step.new) for step in seen.steps] == [(0, "fcfs"), (1, "fcfs"), (2, "sjf")]
 
 
 # The list as the thesis's program may have kept it -----------------------------------------------
@@ -397,26 +368,6 @@ def test_metrics_of_a_plan() -> None:
     assert set(empty.values()) == {0}
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 8), st.floats(0.1, 99), st.floats(0, 50), st.floats(50, 99)),
-        max_size=8,
-    ),
-    st.randoms(use_true_random=False),
-)
-def test_values_do_not_depend_on_the_order_of_the_plan(
-    rows: list[tuple[int, float, float, float]], random: Any
-) -> None:
-    """Equal starts have exactly equal values, also where times are no whole numbers."""
-    jobs, starts = [job(at, *row[:3]) for at, row in enumerate(rows)], [row[3] for row in rows]
-    places = list(range(len(rows)))
-    random.shuffle(places)
-    plan = Plan(jobs, starts)
-    other = Plan([jobs[place] for place in places], [starts[place] for place in places])
-    for metric in PLAN_METRICS.values():
-        assert metric(plan, 50) == metric(other, 50)
-
-
 def test_what_counts() -> None:
     """Plans that count different jobs are compared by means; with no job a plan is the worst."""
     assert make_plan_metric("ART")(PLAN, 100) == 110 + 80 + 220
@@ -427,11 +378,6 @@ def test_what_counts() -> None:
     assert make_plan_metric("makespan", within=0.01)(PLAN, 100) == 220
     assert make_plan_metric("ART", 1, 0.01)(PLAN, 100) == 110
     assert make_plan_metric("ART", within=0)(Plan([job(1, 4, 20, 90)], [150.0]), 100) == inf
-
-
-def test_jobs_that_start_soon_in_a_step() -> None:
-    """Only job 4, planned for 80 by all, starts within 50 seconds of 40."""
-    assert observed(FIVE, within=50 / 3600).at(40).values == {"fcfs": 50, "sjf": 50, "ljf": 50}
 
 
 @pytest.mark.parametrize("metric", list(PLAN_METRICS))

@@ -157,18 +157,6 @@ def test_both_algorithms_agree_with_a_slow_twin(
     assert factors.tolist() == pytest.approx(expected, abs=1e-12)
 
 
-@given(trees(), st.integers(0, 7), st.integers(1, 5))
-def test_whoever_uses_more_does_not_come_earlier(
-    drawn: tuple[Accounts, list[int]], user: int, more: int
-) -> None:
-    accounts, usage = drawn
-    user %= len(usage)
-    tree = FairShareTree(accounts, "fair_tree")
-    before = tree.compute_factors(np.array(usage, float))
-    usage[user] += more
-    assert tree.compute_factors(np.array(usage, float))[user] <= before[user]
-
-
 # Who is who ---------------------------------------------------------------------------------------
 
 

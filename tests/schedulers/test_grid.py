@@ -79,6 +79,7 @@ def test_as_the_twin(jobs: list[GridJob], sites: list[int], options: dict[str, A
     assert ran(jobs, text(sites), **options) == by_the_twin(jobs, sites, **options)
 
 
+@few_examples
 @given(jobs_of(st.floats(0.1, 15), latest=9, least=12), st.sampled_from(["4,3,2", "5,5,5"]), ALL)
 def test_the_search_by_width_finds_whom_a_look_at_each_job_finds(
     jobs: list[GridJob], sites: str, options: dict[str, Any]

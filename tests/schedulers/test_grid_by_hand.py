@@ -43,15 +43,6 @@ def test_at_home_or_on_another_site() -> None:
     assert placed(moved, [4, 4], scenario="local")["B"] == (0, 10, ((1, 4),))
 
 
-@pytest.mark.parametrize(
-    ("selection", "site"), [("best_fit", 1), ("biggest_free", 2), ("equal_util", 0)]
-)
-def test_selection(selection: str, site: int) -> None:
-    """A takes 7 of sites 5, 10 and 6: free are 5, 3 and 6, in use 0, 70 and 0 %."""
-    jobs = placed([(0, 7, 9), (0, 3, 9)], [5, 10, 6], scenario="sharing", selection=selection)
-    assert jobs["B"] == (0, 9, ((site, 3),))
-
-
 def test_reservation_on_one_of_two_sites() -> None:
     """C reserves the site of A from 10 on: D would hold it longer, E ends before.
 
@@ -72,36 +63,6 @@ def test_reservation_on_one_of_two_sites() -> None:
     assert begins(rows, [4, 2], scenario="sharing", reservation="none") == [0, 0, 22, 2, 8]
 
 
-def test_spread_over_sites() -> None:
-    """Most free nodes first, ties to the first site; half as long again, but not on one site."""
-    rows = [(0, 8, 10, 12), (20, 3, 10), (20, 2, 10), (21, 3, 10)]
-    assert placed(rows, [2, 4, 3], overhead=0.5, **SPREAD) == {
-        "A": (0, 15, ((0, 1), (1, 4), (2, 3))),
-        "B": (20, 30, ((2, 3),)),
-        "C": (20, 30, ((0, 2),)),
-        "D": (21, 31, ((1, 3),)),
-    }
-    one_free_on_each = [(0, 2, 10), (0, 3, 10), (0, 4, 10), (1, 3, 10)]
-    jobs = placed(one_free_on_each, [3, 4, 5], overhead=0.5, **SPREAD)
-    assert jobs["D"] == (1, 16, ((0, 1), (1, 1), (2, 1)))
-
-
-@pytest.mark.parametrize(
-    ("lowest", "reading", "start"),
-    [(2, "above", 1), (3, "above", 10), (3, "from", 1), (4, "from", 10)],
-)
-def test_lower_bound(lowest: int, reading: str, start: float) -> None:
-    """One and two nodes are free for C, which wants 3, until A and B end at 10.
-
-    D is wider than a site: no bound holds it.
-    """
-    rows = [(0, 3, 10), (0, 2, 10), (1, 3, 10), (50, 8, 10)]
-    jobs = placed(rows, [4, 4], overhead=0.5, lower_bound=lowest, bound=reading, **SPREAD)
-    at_once, alone = (1, 16, ((0, 1), (1, 2))), (10, 20, ((0, 3),))
-    assert jobs["C"] == (at_once if start == 1 else alone)
-    assert jobs["D"] == (50, 65, ((0, 4), (1, 4)))
-
-
 def test_fragment_limit() -> None:
     """Free are 1, 2 and 2 of 4, 2 and 2 until A ends at 10; B of 4 takes two parts, C of 5 three.
 
@@ -117,20 +78,6 @@ def test_fragment_limit() -> None:
     assert second(five, "unlimited") == (1, 6, ((0, 1), (1, 2), (2, 2)))
     assert second(five, "1-9:2") == (10, 15, ((0, 4), (1, 1)))
     assert second(five, "1-9:1") is None
-
-
-@pytest.mark.parametrize("reservation", ["easy", "none"])
-@pytest.mark.parametrize(("estimate", "start"), [(5, 5), (6, 0), (20, 0)])
-def test_adaptive(estimate: float, start: float, reservation: str) -> None:
-    """C of 3 would end at 15 if spread now, at ``estimate`` + 10 on the site of B alone.
-
-    B ends at 5 in any case: the estimates decide, and where both are 15 C waits.
-    """
-    rows = [(0, 3, 10, 30), (0, 2, 5, estimate), (0, 3, 10)]
-    jobs = placed(
-        rows, [4, 4], overhead=0.5, adaptive=True, reservation=reservation, scenario="multi_site"
-    )
-    assert jobs["C"] == ((5, 15, ((1, 3),)) if start else (0, 15, ((0, 1), (1, 2))))
 
 
 def test_a_job_that_waits_by_choice() -> None:
@@ -298,18 +245,6 @@ def test_tried_on_submission() -> None:
     assert [job.start for job in tried.values()] == [0, 22, 2, 27]
 
 
-def test_grids_of_the_thesis() -> None:
-    """m128 are four sites of 128; wider jobs need two."""
-    rows = [(0, 128, 10), (0, 128, 10), (0, 200, 10)]
-    jobs = alone(rows, "m128", scenario="multi_site", overhead=0.1)
-    assert [job.fragments for job in jobs.values()] == [
-        ((0, 128),),
-        ((1, 128),),
-        ((2, 128), (3, 72)),
-    ]
-    assert jobs["C"].end == 11
-
-
 def test_a_head_whose_end_nobody_knows() -> None:
     """B of 6 can only run on site2, as soon as A ends. Two nodes are extra there, D's, not C's."""
     rows = [(0, 5, 10, None), (1, 6, 5, None), (2, 3, 100, None), (2, 2, 100, None)]
@@ -319,24 +254,6 @@ def test_a_head_whose_end_nobody_knows() -> None:
     assert jobs["C"].start == 15
     assert jobs["D"] == (2, 102, ((0, 2),))
     assert jobs["E"] == (3, 12, ((1, 1),))
-
-
-@pytest.mark.parametrize("estimate", [None, 10])
-def test_adaptive_where_no_site_is_large_enough(estimate: float | None) -> None:
-    """A is spread, whether its end is known or not; B of 2 waits for a site if its own is known."""
-    rows = [(0, 5, 10, estimate), (0, 2, 10, estimate)]
-    jobs = alone(rows, "3,3", scenario="multi_site", adaptive=True, overhead=0.5)
-    assert jobs["A"] == (0, 15, ((0, 3), (1, 2)))
-    assert jobs["B"].start == 15
-
-
-@pytest.mark.parametrize(("estimate", "start"), [(9, 1), (10, 20)])
-def test_without_booked_overhead_ends_still_count_the_speed(estimate: float, start: float) -> None:
-    """A runs twice as fast, to 10; C may run until then, when B of all nodes starts."""
-    rows = [(0, 3, 20), (1, 4, 20), (1, 1, 2 * estimate)]
-    jobs = alone(rows, "4@2", booked_overhead=False)
-    assert jobs["B"].start == 10
-    assert jobs["C"].start == start
 
 
 # Processors that fail ----------------------------------------------------------------------------
@@ -368,10 +285,3 @@ def test_a_head_that_waits_for_a_repair_holds_nothing() -> None:
     assert with_failures(rows, "2,4", failures) == [30, 3, 4, 11]
     at_home = [(*row, row[2], 1) for row in rows]
     assert with_failures(at_home, "2,4", failures, scenario="local") == [30, 3, 23, 5]
-
-
-def test_a_job_is_spread_as_no_site_is_whole() -> None:
-    """Two of four are left on each site; the lower bound holds B of 3, which waits for a repair."""
-    failures = [(0, "0-1 4-5", False), (20, "4-5", True)]
-    options = {"scenario": "multi_site", "reservation": "easy", "lower_bound": 3}
-    assert with_failures([(1, 4, 5), (8, 3, 5)], "4,4", failures, **options) == [1, 20]

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from batsched_py import Job, Machine, WaitingQueue
 from batsched_py.errors import InvariantError, UsageError
-from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_text
+from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
-from batsched_py.schedulers.admission import Outages
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
 from batsched_py.schedulers.dynp.dynp_policy import Dynp
@@ -144,11 +143,6 @@ CASES = {
     ),
     # Who waits and could have started before, leaves the queue when it is too late.
     # C needs all four nodes, and cannot start after 70: D keeps nothing free for it at 90.
-    "whose time is over does not hold up those behind": Case(
-        MAINTENANCE,
-        of("all", J(0, 3, 80), J(0, 1, 90), J(1, 4, 30), J(2, 1, 15)),
-        [0, 0, 150, 80],
-    ),
     # B would run until 111 on node 3, which is free and goes out of order at 100; at 120 node 0 is.
     "what an outage withholds is asked again": Case(
         MAINTENANCE + '    nodes = "3"\n', of("all", J(0, 3, 120), J(1, 1, 110)), [0, 120]
@@ -165,11 +159,6 @@ CASES = {
             J(3, 1, 10, user="u"),
         ),
         [0, 10, 2, 20],
-    ),
-    "a user has only so many processors": Case(
-        PER_USER.replace("running_jobs_per_user = 1", "processors_per_user = 3"),
-        of("p", *(J(0, size, 10, user="u") for size in (2, 1, 2, 1))),
-        [0, 0, 10, 10],
     ),
 }
 
@@ -342,20 +331,3 @@ def test_why_a_job_waits() -> None:
         ("head", 50.0),
         ("limit", inf),
     ]
-
-
-def test_overlapping_outages_are_over_with_the_last() -> None:
-    """Processors 0-1 from 1 to 3, 1-2 from 2 to 4."""
-    outages = Outages(
-        (
-            Outage(begin=1, end=3, processors=ProcessorSet.interval(0, 2)),
-            Outage(begin=2, end=4, processors=ProcessorSet.interval(1, 2)),
-        )
-    )
-    machine = Machine(4)
-    seen = []
-    for now in (0, 1, 2, 3, 4):
-        outages.update(now, machine)
-        seen.append((to_text(machine.unavailable), outages.next_change))
-    assert seen == [("", 1), ("0-1", 2), ("0-2", 3), ("1-2", 4), ("", inf)]
-    assert not machine.unavailable - NO_PROCESSORS

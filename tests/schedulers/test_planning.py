@@ -219,17 +219,6 @@ def check_reservations(
 
 
 @pytest.mark.parametrize("make", PLANNERS)
-def test_estimates_of_0(make: Any) -> None:
-    """They take no room in a plan: what does not fit now waits for their end."""
-    load = workload([J(0, 4, 0), J(0, 4, 3), J(1, 4, 0), J(1, 4, 2)], 4)
-    for job in load.jobs:
-        job.estimate = 0.0 if job.walltime is None else job.walltime
-    outcome = run(load, make())
-    assert starts(outcome) == [0, 0, 3, 3]
-    check_machine(outcome)
-
-
-@pytest.mark.parametrize("make", PLANNERS)
 @pytest.mark.parametrize("limits", [None, [{"max_size": 3, "from": "06:00", "to": "20:00"}]])
 def test_jobs_that_outlive_their_estimates(make: Any, limits: Any) -> None:
     """Job 0 was estimated to end at 5 and ends at 5000: no storm of calls meanwhile."""

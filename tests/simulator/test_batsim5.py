@@ -183,7 +183,6 @@ def test_options_that_batsim_5_does_not_have(wrong: str) -> None:
         ("two", "0-1", [1, 1], 12.0),
         ("parts", "0-1", [1, 1, 0], 61.0),
         ("d", "0-1", [0, 9, 7], 11.0),
-        ("each", "3", None, 21.0),
         ("each", "0-2", None, 11.0),
     ],
 )
@@ -237,15 +236,6 @@ def test_a_sleeping_machine_is_turned_on_from_a_sleep_pstate(sleepy: Path) -> No
         run(said(1), jobs, platform)
 
 
-def test_machines_of_killed_jobs_may_be_turned_off_in_the_same_reply(sleepy: Path) -> None:
-    off = switch("0", 2, turned=True)
-    said: Said = {1.0: [execute("w0!1", "0"), call(3)], 3.0: [kill("w0!1"), off]}
-    events = run(said, [job("d", 1)], read_platform(sleepy))
-    assert ends(events) == [(3.0, "COMPLETED_KILLED")]
-    (there,) = [e for e in events if isinstance(e, m.ResourceStateChanged)]
-    assert (there.timestamp, there.state, there.turned) == (13.0, "2", True)
-
-
 def test_a_role_that_was_given_is_told(sleepy: Path) -> None:
     platform = read_platform(sleepy, roles={"n1": "compute_node"}, natural=True)
     assert [host.properties.get("role") for host in platform.hosts] == [None, "compute_node"]
@@ -264,26 +254,7 @@ def test_the_smaller_limit_of_machines_counts(
 # Profiles ------------------------------------------------------------------------------------
 
 
-def test_profiles_are_told_with_all_their_fields() -> None:
-    """The return code is none of them."""
-    each = {"computation_amount": 1e10, "communication_amount": 0.0}
-    as_one = to_event(PROFILES["d"] | {"ret": 3, "extra_data": "x"}, "d", "w0")
-    assert as_one == {
-        "id": "w0!d",
-        "profile_type": "DelayProfile",
-        "profile": {"delay": 10.0},
-        "extra_data": "x",
-    }
-    tables = {name: to_event(profile, name, "w0")["profile"] for name, profile in PROFILES.items()}
-    assert tables["each"] == {**each, "generation_strategy": "DefinedAmountsUsedForEachValue"}
-    assert tables["all"]["generation_strategy"] == "DefinedAmountsSpreadUniformly"
-    assert tables["two"] == {"computation_vector": [4e9, 7e9], "communication_matrix": [0.0] * 4}
-    assert tables["parts"] == {"repetition_count": 2, "profile_ids": ["w0!d", "w0!each"]}
-    once = to_event({"type": "composed", "seq": ["d"]}, "s", "w0")["profile"]
-    assert once == {"repetition_count": 1, "profile_ids": ["w0!d"]}
-
-
-@pytest.mark.parametrize("com", [None, [0, 0, 0, 0], [0, 1e8, 2e8, 0]])
+@pytest.mark.parametrize("com", [None, [0, 1e8, 2e8, 0]])
 @pytest.mark.parametrize("cpu", [None, [0, 0], [1e9, 0]])
 def test_a_scheduler_sees_the_vectors_that_were_written(
     cpu: list[float] | None, com: list[float] | None
@@ -399,7 +370,7 @@ def test_parts_say_their_workload_and_calls_have_a_name() -> None:
         )
 
 
-@pytest.mark.parametrize("hosts", ["", " 0", "0-1 ", "1-0", "0,1", "+1", "0-", "4"])
+@pytest.mark.parametrize("hosts", ["", "1-0", "0,1", "4"])
 def test_sets_of_hosts_that_are_none(hosts: str) -> None:
     with pytest.raises(ProtocolError, match="host_ids"):
         assert said_by("ChangeHostsPStateEvent", {"host_ids": hosts, "pstate": 0}) is None

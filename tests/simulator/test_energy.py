@@ -128,16 +128,6 @@ def test_composed_jobs(
     assert outcome.power.energy.summed_up == pytest.approx(of_all)
 
 
-def test_an_answer_in_the_delay_sees_the_hosts_idle() -> None:
-    """What was asked for is accounted for: the rest of the delay is not idle any more."""
-    scheduler = Timetable({0: [execute("w0!j", "0-1")], 15: [QUERY], 25: [QUERY]})
-    simulate(scheduler, workload(PARTS, job("j", "dc", size=2)), ENERGY, FOUR_HOSTS)
-    idle = 4 * 95 * 15
-    assert answers(scheduler) == pytest.approx(
-        [idle, idle + 2 * 950 + (475 + 950) + 10 * 190]  # 5 s of delay of the second at full load
-    )
-
-
 @pytest.mark.parametrize(
     ("submitted", "plan", "joules"),
     [
@@ -171,12 +161,6 @@ def test_storages_consume_too() -> None:
 def test_no_query_without_energy() -> None:
     with pytest.raises(ProtocolError, match="QUERY: energy"):
         simulate(Timetable({0: [QUERY]}), workload({"p": delay(1)}, job("j", "p")))
-
-
-def test_other_queries() -> None:
-    ask = say(m.Query, requests={"waiting_time": {}})
-    with pytest.raises(ProtocolError, match="waiting_time"):
-        simulate(Timetable({0: [ask]}), platform=Platform([power_of("1:2", nb=1)]), options=ENERGY)
 
 
 # Properties of hosts ------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from helpers.scripted_schedulers import (
     ends,
     execute,
     job,
-    kill,
     simulate,
     workload,
 )
@@ -128,11 +127,6 @@ RUNS: dict[str, tuple[str, dict[float, list[Make]], dict[str, tuple[str, float]]
         gone(1) + back(2),
         {0: [execute("w0!wait1", "0")], 4: [execute("w0!wait2", "0")]},
         {"wait1": ("SUCCESSFULLY", 4), "wait2": ("SUCCESSFULLY", 8)},
-    ),
-    "a job is killed on a machine that is gone": (
-        gone(1),
-        {0: [execute("w0!four", "0")], 2: [kill("w0!four")]},
-        {"four": ("KILLED", 2)},
     ),
     "free again at the instant it is back": (
         gone(2) + back(3) + gone(3) + back(3),

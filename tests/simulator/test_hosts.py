@@ -41,12 +41,6 @@ def test_homogeneous_and_scaled() -> None:
             make_homogeneous(wrong)
 
 
-@pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan")])
-def test_no_platform_has_such_speeds(factor: float) -> None:
-    with pytest.raises(PlatformError, match="speed factor"):
-        make_homogeneous(2, factor)
-
-
 def test_scaling_and_limiting_keep_storages_and_network() -> None:
     network = Network(problem="none")
     platform = Platform([Host("a", (1.0,)), Host("b", (1.0,))], [Host("s", (4.0,))], network)
@@ -107,3 +101,9 @@ def test_executors_that_would_share_cores_are_refused() -> None:
     assert ends(simulate(Timetable({0: [start]}), load, platform=of_cores(1)))["j"][1] == 6
     with pytest.raises(ProtocolError, match="several executors on machine 1, which has several"):
         simulate(Timetable({0: [start]}), load, platform=of_cores(2))
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan")])
+def test_no_platform_has_such_speeds(factor: float) -> None:
+    with pytest.raises(PlatformError, match="speed factor"):
+        make_homogeneous(2, factor)

@@ -68,10 +68,6 @@ SLOWED: dict[str, tuple[dict[float, list[Make]], dict[str, float]]] = {
         },
         {"four": 5},
     ),
-    "slow from its start, beside one that is not": (
-        {1: [switch("0", "1"), execute("w0!four0", "0"), execute("w0!four1", "1")]},
-        {"four0": 9, "four1": 5},
-    ),
     "after the machine woke, at the speed of the pstate that was asked for": (
         {0: [switch("0", "2")], 3: [switch("0", "1")], 7: [execute("w0!four", "0")]},
         {"four": 15},
@@ -129,15 +125,6 @@ def test_sleep_and_wake() -> None:
         (10.0, 0, 2, 0, 2, 0),
         (18.0, 0, 0, 0, 4, 0),
     ]
-
-
-def test_a_computing_machine_in_a_request_with_one_that_wakes() -> None:
-    """It is slowed at once and stays at full load, while the other one takes its time."""
-    scheduler = Timetable({0: [switch("1", "2"), execute("w0!four", "0")], 3: [switch("0-1", "1")]})
-    outcome = run(scheduler, "four")
-    assert ends(outcome) == {"four": (SUCCESS, 5)}
-    assert outcome.jobs[0].consumed_energy == pytest.approx(3 * 200 + 2 * 150)
-    assert scheduler.times(m.ResourceStateChanged) == [2, 7]
 
 
 def test_asleep_in_the_beginning() -> None:
@@ -199,14 +186,6 @@ def test_refused(sentence: str) -> None:
         run(Timetable(plan), "four", "wait")
 
 
-def test_a_job_that_only_is_said_to_run_consumes_nothing() -> None:
-    """It has no machines."""
-    runs = say(m.ChangeJobState, job_id="w0!wait", job_state="RUNNING")
-    outcome = run(Timetable({0: [runs], 3: [kill("w0!wait")]}), "wait")
-    assert ends(outcome) == {"wait": ("KILLED", 3)}
-    assert [done.consumed_energy for done in outcome.jobs] == [0.0]
-
-
 def test_without_energy_there_is_no_switching() -> None:
     with pytest.raises(ProtocolError, match="SET_RESOURCE_STATE: energy"):
         simulate(Timetable({0: [switch("0", "1")]}), workload(PROFILES, job("four", "four")))
@@ -218,3 +197,11 @@ def test_some_would_sleep_and_others_not() -> None:
     for hosts in ([host("h0"), fast], [fast, host("h0")]):
         with pytest.raises(ProtocolError, match="for some of them that is a sleep pstate"):
             run(Timetable({1: [switch("0-1", "2")]}), platform=Platform(hosts))
+
+
+def test_a_job_that_only_is_said_to_run_consumes_nothing() -> None:
+    """It has no machines."""
+    runs = say(m.ChangeJobState, job_id="w0!wait", job_state="RUNNING")
+    outcome = run(Timetable({0: [runs], 3: [kill("w0!wait")]}), "wait")
+    assert ends(outcome) == {"wait": ("KILLED", 3)}
+    assert [done.consumed_energy for done in outcome.jobs] == [0.0]

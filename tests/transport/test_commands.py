@@ -229,19 +229,6 @@ def test_arguments_from_files(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ["-v", "fcfs", "-o", "fcfs"],
-    ],
-)
-def test_queue_orders_of_batsched(folder: Path, arguments: list[str]) -> None:
-    with serving(folder, *arguments) as process:
-        front = command(folder, "simulator", "-p", "p.xml", "-s", f"ipc://{folder}/s", "-e", "o")
-        assert front.returncode == 0, front.stderr
-        assert process.wait(timeout=LIMIT) == 0
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["-v", "esay"], "did you mean 'easy'"),

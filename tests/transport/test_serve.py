@@ -71,18 +71,6 @@ def test_a_message_that_is_too_large_is_not_heard(
     assert "closed by" in str(server.error)
 
 
-def test_what_is_too_large_from_somebody_else_is_not_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transport, "MOST_BYTES", 1000)
-    with serving(tmp_path) as server, peer(server.endpoint.address) as stranger:
-        stranger.send(b" " * 2000)
-        with peer(server.endpoint.address) as batsim:
-            ask(batsim, begins())
-            ask(batsim, ends())
-    assert server.error is None
-
-
 def test_silence_has_an_end(tmp_path: Path) -> None:
     """The peer is still there, but says nothing more."""
     with conversing(tmp_path, silence_timeout=0.2) as (server, batsim):
@@ -159,16 +147,6 @@ def test_a_simulator_that_computes_is_told_when_it_asks(
             assert b"for 0.1 s" in ask(stranger, b"hello")
         assert b"for 0.1 s" in ask(batsim, submitted("a"))
     assert isinstance(server.error, SimulationError)
-
-
-def test_a_simulator_that_goes_without_asking_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(conversation, "_PATIENCE", 2 * LIMIT)
-    with conversing(tmp_path, silence_timeout=0.1) as (server, batsim):
-        ask(batsim, begins())
-        wait_until(lambda: "Batsim still computes" in capsys.readouterr().err)
-    assert "for 0.1 s" in str(server.error)
 
 
 def test_a_simulator_that_asks_as_the_limit_passes_is_told_too(
