@@ -95,6 +95,12 @@ CASES = {
         [J(0, 3, 10, None), J(1, 4, 9, None), J(2, 1, 20)],
         [0, 22, 2],
     ),
+    "one of each user: u's short job is not looked at, v's is": Case(
+        {**EXACT, "bf_max_job_user": 1},
+        4,
+        [J(0, 2, 10, user="u"), J(1, 4, 10, user="u"), J(2, 1, 5, user="u"), J(3, 1, 5, user="v")],
+        [0, 10, 20, 3],
+    ),
 }
 
 
@@ -223,6 +229,16 @@ def test_steps_begin_and_end_outside() -> None:
 
 # Partitions --------------------------------------------------------------------------------------
 
+TWO = """
+    [[nodes]]
+    count = 8
+    [[partitions]]
+    name = "left"
+    nodes = "0-3"
+    [[partitions]]
+    name = "right"
+    nodes = "4-7"
+"""
 OVER = """
     [[nodes]]
     count = 8
@@ -286,6 +302,18 @@ PARTITIONED: dict[str, tuple[str, dict[str, Any], list[tuple[str, J]], list[floa
         EXACT,
         [("whole", J(0, 5, 10)), ("other", J(0, 8, 10)), ("whole", J(1, 1, 10))],
         [0, 0, 10],
+    ),
+    "the main pass stops at the first that waits, of its partition": (
+        TWO,
+        {**EXACT, "backfill": "none"},
+        [("left", J(0, 3, 10)), ("left", J(1, 4, 10)), ("left", J(2, 1, 5)), ("right", J(2, 1, 5))],
+        [0, 10, 20, 2],
+    ),
+    "backfilling on one side only": (
+        TWO,
+        EXACT,
+        [("left", J(0, 3, 10)), ("left", J(1, 4, 10)), ("left", J(2, 1, 5)), ("left", J(2, 1, 9))],
+        [0, 10, 2, 20],
     ),
 }
 
@@ -465,6 +493,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a backfilling": ({"backfill": "slrum"}, r"backfill=slrum (did you mean 'slurm'?)"),
     "no jobs": ({"bf_max_job_test": 0}, "bf_max_job_test=0"),
     "a boolean": ({"favor_small": 1}, "favor_small=1"),
+    "an age": ({"max_age": 0}, "max_age=0"),
+    "no time": ({"half_life": "soon"}, "half_life 'soon'"),
+    "a qos": ({"qos": {"high": "x"}}, "qos: high=x"),
+    "a file": ({"accounts": "nowhere.toml"}, "nowhere.toml"),
+    "an interval": ({"bf_interval": -1}, "bf_interval=-1"),
+    "half a job": ({"bf_max_job_user": 0.5}, "bf_max_job_user=0.5"),
 }
 
 

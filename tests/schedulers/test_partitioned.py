@@ -160,6 +160,11 @@ CASES = {
         ),
         [0, 10, 2, 20],
     ),
+    "a user has only so many processors": Case(
+        PER_USER.replace("running_jobs_per_user = 1", "processors_per_user = 3"),
+        of("p", *(J(0, size, 10, user="u") for size in (2, 1, 2, 1))),
+        [0, 0, 10, 10],
+    ),
 }
 
 

@@ -84,6 +84,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     "unavailable twice": (gone(1, "0-1") + gone(2, "1-2"), "0:2: '1' is unavailable already"),
     "available from the beginning": (back(1, "2"), "0:1: '2' is available already"),
     "in the order of time, not of lines": (back(2) + gone(3), "0:1: '0' is available already"),
+    "machines with commas": (gone(1, "0,1"), "0:1: resources: '0,1' is not a set"),
 }
 
 

@@ -430,6 +430,7 @@ LEADS: dict[str, tuple[str, str]] = {
     "to one that never was": ("never", "leads to 'never'"),
     "to itself": ("r", "'r' leads to itself"),
     "to itself, before other work": ("between", "100 deep"),
+    "to itself, with work that takes no time": ("at once", "'r' leads to itself"),
 }
 
 
