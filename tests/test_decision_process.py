@@ -24,7 +24,7 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import run, starts, workload
+from batsched_py.testing import run, workload
 from batsched_py.workload import WorkloadJob
 from batsched_users.models.feedback import ThinkTimeFeedback
 from helpers.processors import processors
@@ -90,16 +90,6 @@ def test_users_need_dynamic_jobs() -> None:
     process = DecisionProcess(Fcfs(), Chain(1, 0))
     with pytest.raises(ProtocolError, match="--enable-dynamic-jobs"):
         Simulator(make_homogeneous(4)).run(process.answer)
-
-
-def test_policy_calls_itself_later() -> None:
-    def patient(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        if now < 7 and queue.head:
-            yield CallMeLater(7)
-        else:
-            yield from Fcfs().schedule(now, queue, machine)
-
-    assert starts(run(workload([J(0, 1, 5)], 4), Policy(patient))) == [7]
 
 
 def no_job(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
@@ -222,7 +212,9 @@ def submitted(name: str, size: int, now: float, walltime: float = 10) -> m.JobSu
 
 @pytest.mark.parametrize(
     ("extra", "user", "estimate"),
-    [({"user": 12, "estimate": 7}, "12", 7), ({"estimate": "soon", "x": 1}, "", 10)],
+    [
+        ({"user": 12, "estimate": 7}, "12", 7),
+    ],
 )
 def test_policies_read_users_and_estimates(
     extra: dict[str, Any], user: str, estimate: float

@@ -23,7 +23,6 @@ from batsched_py import (
 )
 from batsched_py.errors import InvariantError
 from batsched_py.model.site import Site
-from batsched_py.model.timeline import Timeline
 from batsched_py.plugins import plugins
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.testing import DrawnJob as J
@@ -90,44 +89,6 @@ def waiting(number: int, size: int, estimate: float = 10.0) -> Job:
 def grid() -> Machine:
     """Processors 0-3 in the west, 4-5 in the east."""
     return Machine(6, parse_sites("west:4,east:2@2"))
-
-
-def test_a_job_on_several_sites_is_a_part_of_each() -> None:
-    machine = grid()
-    west, east = machine.sites
-    assert [(s.name, s.nb_processors, s.free, s.speed) for s in machine.sites] == [
-        ("west", 4, 4, 1),
-        ("east", 2, 2, 2),
-    ]
-    spread, at_home = waiting(0, 3), waiting(1, 2, 7.0)
-    machine.start(spread, 5.0, processors("3-5"))
-    machine.start(at_home, 5.0, processors("0-1"))
-    assert (machine.free, west.free, east.free) == (1, 1, 0)
-    assert (west.free_processors, east.free_processors) == (processors("2"), processors(""))
-    assert machine.expected_releases() == [(12, 2, 1, at_home), (15, 3, 0, spread)]
-    assert west.expected_releases() == [(12, 2, 1, at_home), (15, 1, 0, spread)]
-    assert east.expected_releases() == [(15, 2, 0, spread)]
-    assert [west.free_at(time) for time in (5, 12, 15)] == [1, 3, 4]
-    assert Timeline.of(west, 5.0).earliest(4, 1.0) == 15
-    machine.end(spread)
-    assert (west.free_processors, east.free_processors) == (processors("2-3"), processors("4-5"))
-    assert list(east.releases()) == []
-    assert list(west.releases()) == [at_home]
-
-
-def test_processors_of_a_site_fail() -> None:
-    """What is out of order there does not come back with the job that ran on it."""
-    machine = grid()
-    west, east = machine.sites
-    spread = waiting(0, 4)
-    machine.start(spread, 0.0, processors("0-1 3-4"))
-    machine.set_available(processors("0 2 4"), available=False)
-    assert (machine.free, west.free, east.free) == (1, 0, 1)
-    assert (west.nb_available, east.nb_available) == (2, 1)
-    machine.end(spread)
-    assert (west.free_processors, east.free_processors) == (processors("1 3"), processors("5"))
-    machine.set_available(processors("0 2"), available=True)
-    assert (machine.free, west.free, east.free) == (5, 4, 1)
 
 
 @pytest.mark.parametrize(("dilation", "transfer"), [(0, 0), (inf, 0), (nan, 0), (1, -1), (1, nan)])

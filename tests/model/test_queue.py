@@ -175,20 +175,6 @@ def test_a_search_does_not_look_at_each_job() -> None:
     assert ranked.first_to_backfill(NOW, 4, NOW + 60, 0) is wanted
 
 
-def test_columns_are_rows_in_submission_order() -> None:
-    queue = WaitingQueue()
-    for number in range(200):
-        queue.append(job(number, 1 + number % 5, float(number), number / 2))
-        if number % 4:
-            queue.remove(next(iter(queue)))
-    columns = queue.view(JobArrays)
-    rows = np.flatnonzero(columns.waiting)
-    assert [columns.jobs[row] for row in rows] == list(queue)
-    for array, name in ((columns.size, "size"), (columns.estimate, "estimate")):
-        assert array[rows].tolist() == [getattr(entry, name) for entry in queue]
-    assert [columns.users[code] for code in columns.user[rows]] == [entry.user for entry in queue]
-
-
 def test_wrong_orders() -> None:
     with pytest.raises(UsageError, match="did you mean 'widest'"):
         find_order("widst")

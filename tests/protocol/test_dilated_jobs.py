@@ -247,19 +247,6 @@ def test_a_job_that_is_killed_is_killed_in_its_form() -> None:
     assert (jobs["w0!0001"].start_time, jobs["w0!0001"].finish_time) == (3, 18)
 
 
-def test_a_policy_plans_with_what_was_decided() -> None:
-    ends: list[float] = []
-
-    class Looking(Dilating):
-        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-            yield from super().schedule(now, queue, machine)
-            ends.extend(job.expected_end for job in machine.releases())
-
-    jobs = one({"type": "delay", "delay": 10}, walltime=100, estimate=20)
-    Exchange(jobs, Looking(Placed(1.5, 4.0)))
-    assert ends[0] == 20 * 1.5 + 4
-
-
 # Users ---------------------------------------------------------------------------------------
 
 
@@ -310,22 +297,6 @@ def test_users_get_the_ends_of_their_own_jobs(reuse: bool, exact: bool) -> None:
     ]
     assert ran(exchange).keys() == {"dyn!j0", "dyn!j1", "dyn!j2"}
     assert notices(exchange) == [39]
-
-
-def test_a_job_of_nobody_has_the_same_home_whoever_submits_it() -> None:
-    recorded = [
-        WorkloadJob(id=f"j{number}", submit_time=0.0, size=1, profile="p") for number in range(4)
-    ]
-    users = Chain([1] * 4)
-    users.user = None
-    rigid = Exchange(load(*recorded, p=PROFILES["delay"]), Dilating(), sites="2,3,3")
-    submitted = Exchange(load(), Dilating(), users=users, sites="2,3,3")
-    homes, same = (
-        {job_id.partition("!")[2]: job.description.extra["home"] for job_id, job in ran(e).items()}
-        for e in (rigid, submitted)
-    )
-    assert homes == same
-    assert len(set(homes.values())) > 1
 
 
 # Errors --------------------------------------------------------------------------------------

@@ -102,28 +102,6 @@ def test_random_mixes_as_measured(shared: Path, ref_cluster: Platform) -> None:
         )
 
 
-SIMPLE = [5e6, 0, 0, 0, 5e6, 5e6, 0, 0, 5e6, 5e6, 0, 0, 5e6, 5e6, 5e6, 0]
-
-
-@pytest.mark.parametrize(
-    ("nb", "flops", "bytes_", "duration"),
-    [
-        (4, [5e6, 0, 0, 0], SIMPLE, 2.083954),
-        (4, [1e7] * 4, 1e6, 0.835644),
-        # totals are divided by the number of executors,
-        (4, [1e7 / 4] * 4, 1e6 / 4, 0.211489),  # bytes too
-    ],
-)
-def test_jobs_of_a_real_batsim(
-    shared: Path, nb: int, flops: list[float], bytes_: list[float] | float, duration: float
-) -> None:
-    """The durations of a run on a platform of explicit routes with loopbacks."""
-    folder = shared / "batsim_transcripts" / "02_profile_types_fcfs"
-    platform = read_platform(folder / "small_platform.xml")
-    (end,) = ends(platform, [Start(1.0, list(range(nb)), flops, bytes_)])
-    assert end == pytest.approx(1 + duration, abs=0.6e-6)
-
-
 @pytest.mark.parametrize(
     ("run", "platform", "storage", "duration"),
     [

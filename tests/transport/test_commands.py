@@ -344,7 +344,7 @@ def test_it_says_how_each_batsim_is_to_be_started(
 def test_nohup_is_respected(folder: Path) -> None:
     """A signal that is ignored on purpose is not taken for a request to end."""
     process = subprocess.Popen(
-        ["nohup", *PROGRAM, "serve", "-s", f"ipc://{folder}/s", "--first-timeout", "2"],
+        ["nohup", *PROGRAM, "serve", "-s", f"ipc://{folder}/s", "--first-timeout", "0.5"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -257,14 +257,6 @@ def test_others_are_turned_away_while_a_simulation_goes_on(tmp_path: Path, raw: 
     assert server.error is None
 
 
-def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
-    with conversing(tmp_path) as (server, batsim):
-        ask(batsim, begins())
-        ask(batsim, submitted("a"))
-        ask(batsim, ends(1.0))
-    assert "1 running" in str(server.error)
-
-
 @pytest.mark.parametrize(
     ("address", "error", "message"),
     [
@@ -316,3 +308,11 @@ def test_a_dealer_without_envelope_is_not_heard(tmp_path: Path) -> None:
         batsim.send(begins())
         server.join(LIMIT)
     assert "no simulation" in str(server.error)
+
+
+def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
+    with conversing(tmp_path) as (server, batsim):
+        ask(batsim, begins())
+        ask(batsim, submitted("a"))
+        ask(batsim, ends(1.0))
+    assert "1 running" in str(server.error)
