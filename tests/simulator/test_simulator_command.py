@@ -17,6 +17,7 @@ import pytest
 import zmq
 
 from batsched_py.protocol import messages as m
+from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.simulator.files import batsim_files as outputs
 from batsched_py.support.installation import PROGRAM
 from batsched_py.transport import simulator_socket as front
@@ -34,7 +35,9 @@ WORKLOAD: dict[str, Any] = {
     "jobs": [{"id": "1", "subtime": 1, "res": 1, "walltime": 9, "profile": "p"}],
     "profiles": {"p": {"type": "delay", "delay": 4}},
 }
+DELAY_OF_5 = {"type": "DelayProfile", "delay": 4}
 USUAL = ["-p", "platform.xml", "-m", "n4", "-w", "workload.json"]
+USUAL_OF_5 = ["-p", "platform.xml", "-m", "n4", "-w", "five.json", "-e", "out_"]
 PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
 
 
@@ -44,11 +47,16 @@ def workload(**changes: Any) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a platform of four machines and a job."""
+    """The current folder, with a platform of four machines, a job, and texts."""
     (tmp_path / "platform.xml").write_text(PLATFORM)
     (tmp_path / "workload.json").write_bytes(workload())
+    (tmp_path / "five.json").write_bytes(workload(profiles={"p": DELAY_OF_5}))
     (tmp_path / "a_folder").mkdir()
     (tmp_path / "more").write_text("-p platform.xml --no-sched")
+    (tmp_path / "quiet").write_text("-q -e out_quiet_")
+    (tmp_path / "text").write_bytes(b"\xef\xbb\xbfa\r\nb\n")
+    (tmp_path / "@text").write_text("in @text")
+    (tmp_path / "binary").write_bytes(b"ab\xff")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -405,3 +413,116 @@ def test_interrupted_while_it_writes(
         signal.signal(signal.SIGTERM, before)
     assert (done.returncode, done.stderr) == (130, "batsched-py: error: interrupted\n")
     assert [path.name for path in Path("new").iterdir()] == ["out_jobs.csv"]
+
+
+# Batsim 5 ----------------------------------------------------------------------------------------
+
+
+HELLO = codec.encode_hello(m.Hello(timestamp=0.0, name="test", version="1"))
+START_OF_5 = (
+    b'{"now":{now},"events":[{"timestamp":{now},"event_type":"ExecuteJobEvent","event":'
+    b'{"job_id":"w0!1","allocation":{"host_allocation":"2",'
+    b'"executor_placement_type":"PredefinedExecutorPlacementStrategyWrapper",'
+    b'"executor_placement":{"strategy":"SpreadOverHostsFirst"}}}}]}'
+)
+
+
+def test_a_run_of_batsim_5(call: Call) -> None:
+    """Messages are shown as they are said, without the final zero byte."""
+    with scheduler(HELLO, NOTHING, START_OF_5, NOTHING, NOTHING) as address:
+        done = call(*USUAL_OF_5, "-s", address, "", "-v", "debug", "--trace-machine-state")
+    paths = "out_jobs.csv, out_machine_states.csv, out_schedule.json"
+    assert (done.returncode, done.stdout) == (0, f"1 jobs; wrote {paths}\n")
+    assert [line[:2] for line in done.stderr.splitlines()] == ["->", "<-"] * 4
+    assert "\0" not in done.stderr
+    row = Path("out_jobs.csv").read_text().splitlines()[1]
+    assert row.startswith("1,w0,w0!p,1.000000,1,9.000000,1,COMPLETED_SUCCESSFULLY,1.000000,4.0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--edc-socket-str", "ADDRESS", "é"], "é".encode()),
+        (["--protocol", "5", "-s", "ADDRESS", "--x"], b"--x"),
+        (["--protocol=5", "-s", "ADDRESS", "@text"], b"@text"),
+        (["--protocol=5", "-s", "ADDRESS", "@text", "@quiet"], b"@text"),
+        (["--socket-endpoint", "ADDRESS", "--init", "@text"], b"@text"),
+        (["--protocol", "5", "--socket-endpoint=ADDRESS"], b""),
+        (["-S", "ADDRESS", "text"], b"\xef\xbb\xbfa\r\nb\n"),
+        (["--edc-socket-file", "ADDRESS", "text", "--init-file", "@text"], b"in @text"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_a_text_for_the_scheduler(arguments: list[str], text: bytes, call: Call) -> None:
+    """To the byte: what looks like an option, or like a file with arguments, is none."""
+    with scheduler(b"no hello") as address:
+        given = [argument.replace("ADDRESS", address) for argument in arguments]
+        done = call(*USUAL_OF_5, *given, "--record", "exchange.jsonl")
+    assert_one_line(done, 1, "it said: no hello")
+    first = read_exchange("exchange.jsonl")[0].frame
+    assert first[4:] == text
+
+
+def test_behind_an_endpoint_of_version_4_come_arguments(call: Call) -> None:
+    assert "Missing option '-p'" in call("-s", "tcp://127.0.0.1:9", "@quiet").stderr
+    assert_one_line(call("-s", "tcp://127.0.0.1:9", "@none"), 2, "there is no file 'none'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--protocol", "6"], "--protocol 6"),
+        (["--protocol", "5", "-s", "tcp://a:1"], "ENDPOINT INIT"),
+        (["-S", "tcp://a:1"], "ENDPOINT FILE"),
+        (["-S", "tcp://a:1", "binary"], "binary: byte 3"),
+        (["--init", "a\udcff"], "--init: byte 2"),
+        (["-s", "tcp://a:1", "a", "-S", "tcp://a:1", "text"], "give one"),
+        (["--protocol=4", "--ee", "events.txt"], "--ee: only Batsim 5"),
+        (["--energy-host", "--enable-dynamic-jobs"], "--enable-dynamic-jobs"),
+        (["--energy-host", "--events", "x"], "this is --ee"),
+        (["--protocol", "5", "-r", "n1"], "HOST ROLE"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_options_that_do_not_fit_versions(arguments: list[str], message: str, call: Call) -> None:
+    assert_one_line(call(*USUAL_OF_5, *arguments), 2, message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "version"),
+    [
+        ([], "v4.2.0"),
+        (["--protocol", "5"], "v5.0.0-rc2"),
+        (["-s", "tcp://a:1", ""], "v5.0.0-rc2"),
+    ],
+)
+def test_its_version(arguments: list[str], version: str | None, call: Call) -> None:
+    for given in ([*arguments, "--version"], ["--version", *arguments]):
+        said = call(*given).stdout
+        match = re.fullmatch(r"batsched-py [\w.]+ \(stand-in for Batsim (\S+)\)\n", said)
+        assert (match and match[1]) == version
+
+
+BINARY_FORM = (1).to_bytes(4, "little") + bytes(range(40))
+
+
+@pytest.mark.parametrize(
+    ("replies", "message"),
+    [
+        ([b""], "begins with b''"),
+        ([BINARY_FORM], "ask for JSON"),
+        ([HELLO[:4] + NOTHING], "has 0 events"),
+        ([HELLO + NEXT_FRAME + NOTHING], "2 frames"),
+        ([None], "within 0.5 s"),
+        ([HELLO], "went away at 0.000000"),
+        ([HELLO, HELLO], "Batsim 5's protocol"),
+        ([HELLO, NOTHING, START], "event_type is missing"),
+    ],
+    ids=lambda value: f"{len(value)} {value[-1]!r:.40}" if isinstance(value, list) else None,
+)
+def test_a_scheduler_of_5_misbehaves(replies: list[bytes | None], message: str, call: Call) -> None:
+    """What it said is quoted, shortened, and no file is left."""
+    with scheduler(*replies) as address:
+        done = call(*USUAL_OF_5, "-s", address, "", "--timeout", "0.5" if None in replies else "60")
+    assert_one_line(done, 1, message)
+    assert len(done.stderr) < 900
