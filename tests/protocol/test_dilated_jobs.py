@@ -310,7 +310,7 @@ def test_a_policy_must_say_that_it_dilates() -> None:
 
 
 def test_batsim_must_let_jobs_be_registered() -> None:
-    with pytest.raises(ProtocolError, match=r"Dilating .*--enable-dynamic-jobs"):
+    with pytest.raises(ProtocolError, match="--enable-dynamic-jobs"):
         Exchange(one(PROFILES["delay"]), Dilating(), dynamic_jobs=False, profile_reuse=False)
 
 
@@ -370,5 +370,5 @@ def test_a_profile_that_is_none(content: dict[str, Any]) -> None:
 def test_dilates_is_a_method() -> None:
     policy = Dilating()
     policy.dilates = True  # type: ignore[assignment, method-assign]
-    with pytest.raises(PluginError, match=r"Dilating.dilates is True: expected a method"):
+    with pytest.raises(PluginError, match="dilates is True"):
         Exchange(one(PROFILES["delay"]), policy)

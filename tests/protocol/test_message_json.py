@@ -120,17 +120,17 @@ def test_what_no_job_has(field: str, value: object) -> None:
         (codec.decode_events, "JOB_SUBMITTED"),
         (codec.decode_decisions, "REGISTER_JOB"),
     ):
-        with pytest.raises(ProtocolError, match=rf"{kind}.*{field}|{kind}.*not one of|308 digits"):
+        with pytest.raises(ProtocolError, match=rf"{kind}.*{field}|{kind}.*not one of|308"):
             decode(wire(kind, {"job_id": "w0!a", "job": job}))
 
 
 @pytest.mark.parametrize("time", ["10000000000.1", "1" * 5000, "true", "1e999"])
 def test_times_that_a_float_cannot_tell_apart(time: str) -> None:
     for decode in codec.decode_events, codec.decode_decisions:
-        with pytest.raises(ProtocolError, match=r"now is|out of range|308 digits"):
+        with pytest.raises(ProtocolError, match=r"now is|out of|308"):
             decode(f'{{"now": {time}, "events": []}}')
         assert decode('{"now": 10000000000, "events": []}').now == LATEST_TIME
-    with pytest.raises(ProtocolError, match=r"timestamp|out of range|not one of the protocol"):
+    with pytest.raises(ProtocolError, match=r"timestamp|out of|protocol"):
         codec.decode_decisions(
             wire("CALL_ME_LATER", {"timestamp": 1.5}).replace("1.5}", f"{time}}}")
         )
@@ -170,7 +170,7 @@ def test_the_events_of_a_message_are_limited(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("machines", ["0-4", "1" * 5000])
 def test_machines_that_were_not_announced(machines: str) -> None:
     data = {"job_id": "w0!a", "job_state": "X", "return_code": 0, "alloc": machines}
-    with pytest.raises(ProtocolError, match=r"expected numbers below 4|308 digits"):
+    with pytest.raises(ProtocolError, match=r"numbers below 4|308"):
         codec.decode_events(wire("JOB_COMPLETED", data), 4)
-    with pytest.raises(ProtocolError, match=r"expected numbers below 4|308 digits"):
+    with pytest.raises(ProtocolError, match=r"numbers below 4|308"):
         codec.decode_decisions(wire("EXECUTE_JOB", {"job_id": "a", "alloc": machines}), 4)

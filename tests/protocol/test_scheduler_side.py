@@ -124,7 +124,7 @@ def test_machines_come_and_go_by_the_text_of_an_event(
 def test_what_only_version_4_has_is_not_said() -> None:
     side = begun()
     decision = m.SetJobMetadata(timestamp=0.0, job_id="w0!a", metadata="x")
-    with pytest.raises(ProtocolError, match="SET_JOB_METADATA cannot"):
+    with pytest.raises(ProtocolError, match="SET_JOB_METADATA"):
         side.encode_reply(m.Message(0.0, [decision]))
 
 
@@ -182,22 +182,6 @@ def test_a_call_at_a_fraction_of_a_millisecond() -> None:
 def call(now: float, call_id: str) -> bytes:
     content = {"call_me_later_id": call_id, "last_periodic_call": False}
     return wire5.message(now, ("RequestedCallEvent", content))
-
-
-def test_the_time_of_a_call_comes_back_with_all_its_digits() -> None:
-    """Batsim writes 12 decimals, and its clock may stop short of so small a step."""
-    side, time = begun(), 7.000000000000123
-    side.decode_message(wire5.message(0.0))
-    side.encode_reply(m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=time)]))
-    assert side.decode_message(call(7.0, f"at {time!r}")) is None
-    side.encode_reply(None)
-    message = side.decode_message(call(7.0, f"at {time!r}"))
-    assert message is not None
-    assert message.now == time
-    side.encode_reply(m.Message(time, []))
-    later = side.decode_message(wire5.completed("a", 7.0))  # nor may the time go back
-    assert later is not None
-    assert (later.now, later.events[0].timestamp) == (time, time)
 
 
 class SmallBatsim:

@@ -99,7 +99,7 @@ def test_executors_that_would_share_cores_are_refused() -> None:
     load = workload({"p": compute(3)}, job("j", "p", size=2))
     start = execute("w0!j", "0-1", mapping={"0": "1", "1": "1"})
     assert ends(simulate(Timetable({0: [start]}), load, platform=of_cores(1)))["j"][1] == 6
-    with pytest.raises(ProtocolError, match="several executors on machine 1, which has several"):
+    with pytest.raises(ProtocolError, match="executors on machine 1"):
         simulate(Timetable({0: [start]}), load, platform=of_cores(2))
 
 

@@ -175,13 +175,8 @@ def test_machines_that_only_compute() -> None:
     assert machines.find_not_free(everything) == processors("1")
     assert not machines.occupy(everything, 2.0)
     assert machines.nb_free == 2
-    assert (
-        machines.explain_refusal(processors("1"))
-        == "machine 1 is in use; expected idle ones, from 0 to 2"
-    )
-    assert machines.explain_refusal(processors("3-4")).startswith(
-        "machine 3 is not on this platform"
-    )
+    assert machines.explain_refusal(processors("1")).startswith("machine 1 is in use")
+    assert machines.explain_refusal(processors("3-4")).startswith("machine 3 is not")
 
 
 def test_many_changes_are_forgotten_but_the_last_of_each() -> None:

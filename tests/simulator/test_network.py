@@ -198,7 +198,7 @@ def test_zones_in_zones(tmp_path: Path) -> None:
     network = network_of(tmp_path, body)
     assert way(network, "h", "c1") == (["h_r", "inner_exit", "outer_c", "c_link_1_DOWN"], 1111)
     assert way(network, "c1", "h") == (["c_link_1_UP", "outer_c", "inner_exit", "h_r"], 1111)
-    with pytest.raises(PlatformError, match="no zoneRoute from 'outer'"):
+    with pytest.raises(PlatformError, match="no zoneRoute from"):
         network.find_route("h", "master_host")
 
 

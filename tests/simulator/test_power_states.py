@@ -187,7 +187,7 @@ def test_refused(sentence: str) -> None:
 
 
 def test_without_energy_there_is_no_switching() -> None:
-    with pytest.raises(ProtocolError, match="SET_RESOURCE_STATE: energy"):
+    with pytest.raises(ProtocolError, match="STATE: energy"):
         simulate(Timetable({0: [switch("0", "1")]}), workload(PROFILES, job("four", "four")))
 
 
@@ -195,7 +195,7 @@ def test_some_would_sleep_and_others_not() -> None:
     """One number may mean sleep on one machine, and a speed on another."""
     fast = Host("x", (1e9, 5e8, 2e9), {"wattage_per_state": "1:2,1:2,1:2"})
     for hosts in ([host("h0"), fast], [fast, host("h0")]):
-        with pytest.raises(ProtocolError, match="for some of them that is a sleep pstate"):
+        with pytest.raises(ProtocolError, match="sleep pstate"):
             run(Timetable({1: [switch("0-1", "2")]}), platform=Platform(hosts))
 
 

@@ -169,7 +169,7 @@ def test_replay_judges_a_recording_if_it_is_asked_to(folder: Path) -> None:
     assert command(folder, "replay", "ex.jsonl").returncode == 0
     done = command(folder, "replay", "ex.jsonl", "--strict")
     assert done.returncode == 1
-    assert "no SET_RESOURCE_STATE" in one_line(done.stderr)
+    assert "SET_RESOURCE_STATE" in one_line(done.stderr)
 
 
 @pytest.mark.parametrize(
