@@ -111,17 +111,12 @@ def test_a_job_in_the_future_is_batsims_business_only() -> None:
 TOTAL = {"type": "parallel_homogeneous_total", "cpu": 1, "com": 0}
 
 
-@pytest.mark.parametrize(
-    "profiles",
-    [
-        {
-            "p": {"type": "composed", "seq": ["q"]},
-            "q": {"type": "composed", "seq": ["r", "r"]},
-            "r": TOTAL,
-        },
-    ],
-)
-def test_shared_work_takes_any_number_of_processors(profiles: dict[str, Any]) -> None:
+def test_shared_work_takes_any_number_of_processors() -> None:
+    profiles = {
+        "p": {"type": "composed", "seq": ["q"]},
+        "q": {"type": "composed", "seq": ["r", "r"]},
+        "r": TOTAL,
+    }
     begun(profiles={"w0": profiles}).check_reply(m.Message(1.0, [execute(alloc=processors("2-3"))]))
 
 

@@ -22,21 +22,6 @@ CASES: dict[str, tuple[dict[str, Any], list[J], list[float]]] = {
         [J(0, 4, 10, user="u"), J(1, 4, 10, user="u"), J(2, 4, 10, user="v")],
         [0, 20, 10],
     ),
-    "a running job counts already: u uses 3 processors, v one": (
-        {},
-        [
-            J(0, 3, 10, user="u"),
-            J(0, 1, 10, user="v"),
-            J(1, 4, 10, user="u"),
-            J(2, 4, 10, user="v"),
-        ],
-        [0, 0, 20, 10],
-    ),
-    "EASY behind the first: w's short job does not delay v's": (
-        {},
-        [J(0, 3, 10, user="u"), J(1, 4, 10, user="v"), J(2, 1, 8, user="w"), J(3, 1, 9, user="w")],
-        [0, 10, 2, 20],
-    ),
     "a short memory: what u used until 100 is nothing at 200 beside v's little at 190": (
         {"half_life": 10},
         [

@@ -63,23 +63,6 @@ def test_reservation_on_one_of_two_sites() -> None:
     assert begins(rows, [4, 2], scenario="sharing", reservation="none") == [0, 0, 22, 2, 8]
 
 
-def test_fragment_limit() -> None:
-    """Free are 1, 2 and 2 of 4, 2 and 2 until A ends at 10; B of 4 takes two parts, C of 5 three.
-
-    No job of 5 runs in less than two parts.
-    """
-    four, five = [(0, 3, 10), (1, 4, 5)], [(0, 3, 10), (1, 5, 5)]
-
-    def second(rows: list[Any], fragments: str) -> Any:
-        return placed(rows, [4, 2, 2], fragments=fragments, **SPREAD)["B"]
-
-    assert second(four, "1-9:2") == (1, 6, ((1, 2), (2, 2)))
-    assert second(four, "1-9:1") == second(four, "1-4:1,5-9:8") == (10, 15, ((0, 4),))
-    assert second(five, "unlimited") == (1, 6, ((0, 1), (1, 2), (2, 2)))
-    assert second(five, "1-9:2") == (10, 15, ((0, 4), (1, 1)))
-    assert second(five, "1-9:1") is None
-
-
 def test_a_job_that_waits_by_choice() -> None:
     """C of 5 has 3 and 2 free nodes of 6 and 6. It waits for site 1, where B ends at 5 (15 = 15).
 
@@ -110,27 +93,6 @@ def test_booked_overhead(booked: bool, start: float) -> None:
     assert jobs["A"] == (0, 20, ((0, 3), (1, 1)))
     assert jobs["B"] == (20, 30, ((0, 3), (1, 3)))
     assert jobs["C"].start == start
-
-
-@pytest.mark.parametrize(("estimate", "start"), [(4, 1), (5, 20)])
-def test_a_part_on_the_reserved_site(estimate: float, start: float) -> None:
-    """D may not be spread: it reserves site 0, where B alone runs on after 10. One node is extra.
-
-    E would have two nodes of each site and run twice as long: it must be over by 10.
-
-    site 0 (6) |AAAAAAAAAADDDDDDDDDD              site 1 (6) |CCCCCCCCCCCCCCCCCCCC
-               |AAAAAAAAAADDDDDDDDDD                         |CCCCCCCCCCCCCCCCCCCC
-               |BBBBBBBBBBBBBBBBBBBBBBBBBBBBBB               |CCCCCCCCCCCCCCCCCCCC
-               |BBBBBBBBBBBBBBBBBBBBBBBBBBBBBB               |CCCCCCCCCCCCCCCCCCCC
-               |EEEEEEEE  DDDDDDDDDD                         |EEEEEEEE
-               |EEEEEEEE                                    |EEEEEEEE
-    """
-    rows = [(0, 2, 10), (0, 2, 30), (0, 4, 20), (1, 3, 10), (1, 4, estimate)]
-    jobs = placed(rows, [6, 6], overhead=1, lower_bound=3, **SPREAD)
-    assert [job.fragments[0][0] for job in jobs.values()][:3] == [0, 0, 1]
-    assert jobs["D"] == (10, 20, ((0, 3),))
-    spread = (1, 9, ((0, 2), (1, 2)))
-    assert jobs["E"] == (spread if start == 1 else (20, 25, ((0, 4),)))
 
 
 # What the twin does not know ---------------------------------------------------------------------

@@ -94,12 +94,6 @@ def of(partition: str, *jobs: J) -> Jobs:
 
 
 CASES = {
-    "each partition has its processors, and a queue of its own": Case(
-        TWO,
-        [*of("short", J(0, 4, 10), J(0, 1, 10)), *of("long", J(0, 2, 10), J(0, 2, 10))],
-        [0, 10, 0, 0],
-        ["0-3", "0", "4-5", "6-7"],
-    ),
     "who asks for more time or nodes than a partition has is refused": Case(
         TWO,
         [*of("short", J(0, 1, 10, 101), J(0, 5, 10), J(0, 1, 10, 100)), *of("long", J(0, 1, 200))],
@@ -144,9 +138,6 @@ CASES = {
     # Who waits and could have started before, leaves the queue when it is too late.
     # C needs all four nodes, and cannot start after 70: D keeps nothing free for it at 90.
     # B would run until 111 on node 3, which is free and goes out of order at 100; at 120 node 0 is.
-    "what an outage withholds is asked again": Case(
-        MAINTENANCE + '    nodes = "3"\n', of("all", J(0, 3, 120), J(1, 1, 110)), [0, 120]
-    ),
     "without knowing of an outage a job goes on": Case(
         MAINTENANCE + "    planned = false\n", of("all", J(90, 2, 100), J(110, 1, 10)), [90, 150]
     ),

@@ -355,13 +355,8 @@ def test_nohup_is_respected(folder: Path) -> None:
     assert process.wait(20) == 1  # its time-out
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [('{"oder": 1}', "called 'oder'")],
-)
-def test_a_text_of_batsim_5_that_is_no_options_is_told_to_both_sides(
-    folder: Path, text: str, message: str
-) -> None:
+def test_a_text_of_batsim_5_that_is_no_options_is_told_to_both_sides(folder: Path) -> None:
+    text, message = '{"oder": 1}', "called 'oder'"
     with serving(folder) as process:
         end = f"ipc://{folder}/s"
         done = command(folder, "simulator", "-p", "p.xml", "-s", end, text, "--protocol", "5")
