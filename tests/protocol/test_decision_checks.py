@@ -57,6 +57,7 @@ def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
         (execute(mapping={"0": 0, "00": 0}), "mapping"),
         (execute(mapping={"0": 0}, storage_mapping={"s": 4}), "Batsim takes one"),
         (execute(further={"x": 1}), "further members"),
+        (execute(storage_mapping={"s": 3}), r"one of \[4\]"),
         (execute(timestamp=0.5), "from 1.0 on"),
         (m.CallMeLater(timestamp=1.0, time=nan), "not later"),
         (m.KillJob(timestamp=1.0, job_ids=[]), "empty"),

@@ -64,6 +64,7 @@ NO_CALLS: list[dict[str, int]] = [{"time": 5}, {"time": 5, "timestamp": 6}, {}]
         ("", "the protocol"),
         ("[]", "the protocol"),
         (wire("REJECT_JOB", {"job_id": "w0!a", "why": "x"}), "exactly"),
+        (wire("EXECUTE_JOB", []), "object"),
         (wire("KILL_JOB", {"job_ids": ["a"], "x": 1}), "exactly"),
         *((wire("CALL_ME_LATER", data), r"exactly \['timestamp'\]") for data in NO_CALLS),
     ],

@@ -260,3 +260,19 @@ def test_a_reply_is_read_as_it_was_given() -> None:
             assert said is not None
             assert [event.time for event in said.events] == [event.time for event in decisions]
             assert said.now == now
+
+
+def test_the_time_of_a_call_comes_back_with_all_its_digits() -> None:
+    """Batsim writes 12 decimals, and its clock may stop short of so small a step."""
+    side, time = begun(), 7.000000000000123
+    side.decode_message(wire5.message(0.0))
+    side.encode_reply(m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=time)]))
+    assert side.decode_message(call(7.0, f"at {time!r}")) is None
+    side.encode_reply(None)
+    message = side.decode_message(call(7.0, f"at {time!r}"))
+    assert message is not None
+    assert message.now == time
+    side.encode_reply(m.Message(time, []))
+    later = side.decode_message(wire5.completed("a", 7.0))  # nor may the time go back
+    assert later is not None
+    assert (later.now, later.events[0].timestamp) == (time, time)

@@ -237,6 +237,7 @@ def test_a_file_of_accounts(tmp_path: Path) -> None:
 
 
 WRONG = {
+    '[[accounts]]\nname = ""': "name = ''",
     '[[account]]\nname = "a"': "no 'account' (did",
     "[[accounts]]\nshares = 3": "accounts 1: there is no name",
     '[[accounts]]\nname = "a"\nshares = -1': "shares = -1",

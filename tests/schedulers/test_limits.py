@@ -153,6 +153,8 @@ def test_wrong_limits() -> None:
         (["night"], "^limits: 'night' is not an object"),
         ([{"max_width": 3}], "^limits: there is no 'max_width'"),
         ([{"max_size": -1}], "^limits: max_size=-1"),
+        ([{"max_share": 2}], "^limits: max_share=2"),
+        ([{"max_estimate": "2 h"}], "^limits: max_estimate=2 h"),
         ([{"from": "6"}], "^limits: '6' is not a time of day"),
         ([{"days": "weekend"}], "^limits: days 'weekend'"),
         ([{"days": "mon"}], "limits nothing"),
@@ -164,7 +166,7 @@ def test_wrong_limits() -> None:
     ):
         with pytest.raises(UsageError, match=words):
             Planning(limits=limits)  # type: ignore[arg-type]
-    for begins in ("monday", 5):
+    for begins in ("monday", "mon 6", 5):
         with pytest.raises(UsageError, match=r"^begins(=|: )"):
             Planning(limits=[{"max_size": 3}], begins=begins)  # type: ignore[arg-type]
 

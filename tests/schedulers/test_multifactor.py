@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from math import inf
+from math import inf, nextafter
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batsched_py import Job, Machine, Start, WaitingQueue, simulate
 from batsched_py.errors import UsageError
 from batsched_py.model.timeline import BOUNDS_PAY, Timeline
-from batsched_py.schedulers.multifactor import region_plan
+from batsched_py.schedulers.multifactor import backfill_plan, region_plan
 from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
 from batsched_py.schedulers.multifactor.backfill_plan import Grid
 from batsched_py.schedulers.multifactor.decayed_usage import UsageOfJobs
@@ -157,7 +157,9 @@ def test_it_is_easy_if_one_job_is_planned() -> None:
     assert sample_starts("multifactor", **EXACT, bf_job_part_count_reserve=1) == easy
 
 
-def test_it_is_planning_if_all_jobs_are_planned() -> None:
+def test_it_is_planning_if_all_jobs_are_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many of the jobs are placed at once."""
+    monkeypatch.setattr(backfill_plan, "COMPILED_PAYS", 2)
     assert sample_starts("multifactor", **EXACT) == sample_starts("planning")
 
 
@@ -187,6 +189,8 @@ def test_steps_begin_and_end_outside() -> None:
     assert isinstance(line, Timeline)
     assert (line.times, line.free) == ([60, 120, 180], [6, 8, 16])
     assert grid.round_durations([1.0, 50.0, 51.0, inf], 70.0) == [60, 60, 120, inf]
+    to_the_second = Grid(0.0).make_timeline(a_machine([(2, 65)]), 70.0)
+    assert to_the_second.times == [70, nextafter(70, inf)]
 
 
 # Partitions --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from batsched_py.schedulers.dynp.bounds import DynpBounds
 from batsched_py.schedulers.dynp.clock import DynpClock
 from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.grid.grid_policy import Grid
 from batsched_py.schedulers.list_scheduling import ListScheduling
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.slack import Slack
@@ -23,6 +24,10 @@ from batsched_py.testing import run, workload
 REFUSED = [
     (Easy, "order", ["sfj"]),
     (Easy, "extra_nodes", ["all"]),
+    (Grid, "extra_nodes", ["all"]),
+    (Planning, "order", ["longest", "expansion_factor"]),
+    (Dynp, "when", ["never"]),
+    (Dynp, "metric", ["AWT"]),
     (Creasy, "alpha", [-1, "much"]),
     (Ups, "a_user", [1.5]),
     (Ups, "rank", ["lod"]),

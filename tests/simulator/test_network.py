@@ -207,6 +207,8 @@ def test_zones_in_zones(tmp_path: Path) -> None:
     [
         ('<zoneRoute src="c" dst="d" gw_src="c0" gw_dst="x"/>', "no gateway 'x'"),
         ('<route src="c0" dst="d0"/>', "'c0' is not"),
+        ('<zoneRoute src="c" dst="e" gw_src="c0" gw_dst="d0"/>', "'e' is not"),
+        ('<zoneRoute src="c" dst="d" gw_src="d0" gw_dst="c0"/>', "'d0' is not"),
         ('<zoneRoute src="c" dst="d" gw_dst="d0"/>', "no attribute 'gw_src'"),
         ("", "no zoneRoute"),
     ],

@@ -239,6 +239,8 @@ def test_arguments_from_files(folder: Path) -> None:
         (["-v", "fcfs", "-o", "lcfs"], "option 'order'"),
         (["-o", "lcfs", "--variant_options", '{"order": "sjf"}'], "an order too"),
         (["--users", "feedback"], "needs --log"),
+        (["--users", "feedback", "--log", "no.swf"], "no.swf"),
+        (["--sessions", "arrival:0"], "no users"),
         (["--log", "log.swf"], "--users feedback"),
         (["-s", "ipc://log.swf"], "no socket"),
         (["--shake", "1"], "nothing to shake"),
@@ -366,3 +368,9 @@ def test_a_text_of_batsim_5_that_is_no_options_is_told_to_both_sides(folder: Pat
     assert len(stderr.splitlines()) == 1
     assert done.returncode == 1
     assert message in done.stderr
+
+
+def test_where_everybody_may_connect_batsim_is_given_a_name(folder: Path) -> None:
+    done = command(folder, "serve", "-s", "tcp://*:*", "--first-timeout", "0.1")
+    assert "tcp://THIS-MACHINE:" in done.stdout
+    assert "tcp://THIS-MACHINE:" in one_line(done.stderr)
