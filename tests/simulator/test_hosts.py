@@ -107,3 +107,10 @@ def test_executors_that_would_share_cores_are_refused() -> None:
 def test_no_platform_has_such_speeds(factor: float) -> None:
     with pytest.raises(PlatformError, match="speed factor"):
         make_homogeneous(2, factor)
+
+
+def test_a_host_begins_in_its_pstate() -> None:
+    hosts = [Host("a", (2.0, 1.0), pstate=1), Host("b", (1.0,))]
+    assert hosts[0].speed == 1
+    assert Platform(hosts).uniform_speed == 1
+    assert Platform([Host("a", (2.0, 1.0)), hosts[1]]).uniform_speed is None

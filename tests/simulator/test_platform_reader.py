@@ -16,6 +16,7 @@ from batsched_py.simulator.platform.attribute_values import (
     read_speed,
 )
 from batsched_py.simulator.platform.hosts import Host
+from batsched_py.simulator.platform.network import Network
 from batsched_py.simulator.platform.platform_reader import read_platform
 
 HEAD = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM 'https://simgrid.org/simgrid.dtd'>\n"
@@ -367,3 +368,18 @@ def test_blank_lines_before_the_declaration(tmp_path: Path, before: str) -> None
     """Four of Batsim's own platforms begin with one."""
     body = f'<zone id="z" routing="Full">{MASTER}{AT_HOME}</zone>'
     assert read_platform(write(tmp_path, body, before + HEAD)).hosts
+
+
+def test_what_only_looks_special_is_read(tmp_path: Path) -> None:
+    """Values that are the defaults, and empty ones, change nothing."""
+    body = cluster('bw="1" lat="1" topology="FLAT" limiter_link="" state_file="" core="1"')
+    network = read_platform(write(tmp_path, "<config id='General'/>" + body)).network
+    assert network.problem is None
+
+
+def test_where_messages_take_no_time_is_the_plainest_network(tmp_path: Path) -> None:
+    hosts = "".join(
+        f'<host id="{name}" speed="1Gf" coordinates="1 2 0"/>' for name in ("a", "master_host")
+    )
+    platform = read_platform(write(tmp_path, f'<zone id="z" routing="Vivaldi">{hosts}</zone>'))
+    assert platform.network == Network()
