@@ -164,11 +164,6 @@ class Played:
             for path in (self.folder / "simulator.log", self.folder / "scheduler.log")
         )
 
-    @property
-    def simulator_said(self) -> str:
-        """What the simulator said."""
-        return (self.folder / "simulator.log").read_text()
-
 
 def play(pybatsim: Path, scheduler: str, folder: Path, platform: Path, workload: Path) -> Played:
     """Let a scheduler of pybatsim, by its name or file, drive our simulator, in ``folder``."""

@@ -97,7 +97,6 @@ def register_job(name: str, profile: str, walltime: float | None = None) -> Make
 
 
 FINISHED = say(m.Notify, type="registration_finished")
-CONTINUE = say(m.Notify, type="continue_registration")
 QUERY = say(m.Query, requests={"consumed_energy": {}})
 
 

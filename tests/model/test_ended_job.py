@@ -6,13 +6,10 @@ from collections.abc import Iterable
 from math import inf
 from typing import Any
 
-import pytest
-
-from batsched_py import EndedJob, Job, Workload, WorkloadJob
+from batsched_py import EndedJob, Workload, WorkloadJob
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
-from helpers.dilating import Dilating, Exchange, Placed
 
 
 class Diary:
@@ -84,22 +81,3 @@ def test_it_has_what_the_model_gave() -> None:
         assert job.submitted is given
         for name in ("user", "size", "walltime", "estimate", "extra"):
             assert getattr(job, name) == getattr(given, name), name
-
-
-def test_jobs_that_run_longer_where_they_are_placed() -> None:
-    """Twice as long and a second for the transfer: it ends under the name that it was given."""
-    log = workload([J(0, 4, 10, None, "u"), J(1, 2, 3, None, "u")], 4, names="ab")
-    diary = Diary(log)
-    Exchange(log, Dilating(Placed(1.0), a=Placed(2.0, 1.0)), users=diary, sites="2,2")
-    assert diary.times == [
-        ("a", 0, 0, 21, 0, 21, "SUCCESSFULLY"),
-        ("b", 1, 21, 24, 20, 23, "SUCCESSFULLY"),
-    ]
-
-
-@pytest.mark.parametrize(
-    "name", ["id", "user", "size", "walltime", "estimate", "extra", "submit_time", "start_time"]
-)
-def test_policies_call_it_the_same(name: str) -> None:
-    assert hasattr(EndedJob, name)
-    assert name in Job.__struct_fields__

@@ -106,15 +106,6 @@ def _change(
         out -= set(range(node * UNIT, node * UNIT + UNIT))
 
 
-def test_only_partitions_that_overlap_are_shared() -> None:
-    spans = [(0, 4), (4, 4), (6, 4)]
-    parts = [
-        Partition(name=str(n), processors=ProcessorSet.interval(*span))
-        for n, span in enumerate(spans)
-    ]
-    assert [view.shared for view in make_views(parts)] == [False, True, True]
-
-
 def test_queues_of_the_same_processors_have_one_view() -> None:
     """Jobs that take whole nodes see others there, so that theirs is another."""
     all_of_it = ProcessorSet.interval(0, 8)

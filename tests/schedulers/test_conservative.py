@@ -130,15 +130,6 @@ def test_too_short_estimates_do_not_crash(
         assert len(outcome.jobs) == len(jobs)
 
 
-def test_overdue_by_hand() -> None:
-    """Job 0 should end at 5 and ends at 50. Job 1 gets a new promise; job 2 fits before."""
-    load = with_fields(
-        workload([J(0, 3, 50, None), J(1, 2, 10), J(6, 1, 7), J(7, 4, 3)], 4),
-        {0: {"estimate": 5}},
-    )
-    assert starts(run(load, Conservative())) == [0, 50, 6, 60]
-
-
 changes = st.lists(
     st.tuples(
         st.integers(0, 100),
@@ -160,14 +151,3 @@ def test_processors_that_fail_do_not_crash(
         outcome = run(load_of(jobs), failing)
         check_machine(outcome)
         assert None not in starts(outcome)
-
-
-def test_processors_that_fail_by_hand() -> None:
-    """Processor 0 is away from 1 to 20: job 1 of size 4 cannot be promised anything meanwhile.
-
-    Job 0 frees one processor only, enough for job 2 at 10; job 3 would be in its way before. At 20
-    job 1 gets 23, the end of job 3.
-    """
-    jobs = [J(0, 2, 10), J(1, 4, 5), J(2, 3, 4), J(3, 1, 9), J(20, 1, 1)]
-    failing = Failing(Conservative(), [(1, "0", False), (20, "0", True)])
-    assert starts(run(workload(jobs, 4), failing)) == [0, 23, 10, 14, 20]

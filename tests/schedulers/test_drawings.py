@@ -22,26 +22,10 @@ from batsched_py.testing import assert_drawing, run, starts, workload
 
 # Policy, processors, and what it shows
 DRAWINGS = """
-both 4: an empty machine starts a job at once
-A 4 |   ##########
-
-both 4: jobs that fit together start together
-A 2 |##########
-B 2 |#####
-
-both 4: the head waits until enough is free
-A 3 |##########
-B 2 | .........#####
-
 easy 4: a short job behind a blocked head: EASY lets it end before the head's reservation
 A 3 |##########
 B 4 | .........#####
 C 1 |  ########
-
-fcfs 4: nobody overtakes, short as it may be
-A 3 |##########
-B 4 | .........#####
-C 1 |  .............########
 
 easy 4: a job that ends exactly at the shadow time does not delay the head
 A 3 |##########
@@ -100,12 +84,6 @@ B 4 | .........#####~
 C 1 |  ####################~
 D 1 |  .............###~
 
-fcfs 5: without walltimes, all the same
-A 3 |##########~
-B 4 | .........#####~
-C 1 |  ........####################~
-D 1 |  .............###~
-
 fewer_extra 4: without extra nodes (what Streit calls conservative) a long job waits for the head
 A 3 |##########
 B 3 | .........#####
@@ -122,12 +100,6 @@ A 2 |####--------------------------
 B 1 |##########
 C 4 | ........................#####
 D 1 |     ####################
-
-easy 4: EASY moves the shadow time to 10, and the job waits
-A 2 |####--------------------------
-B 1 |##########
-C 4 | .........#####
-D 1 |     ..........####################
 
 slack 4: the head (30 s, promised 10) may be delayed by half of that to 25, once: nothing that
 ends later may start, neither at first nor after the delay

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py import Job, Machine, Start, WaitingQueue, simulate
+from batsched_py import Job, Machine, Start, WaitingQueue
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.multifactor.fair_share import FairShare
 from batsched_py.testing import DrawnJob as J
@@ -21,21 +21,6 @@ CASES: dict[str, tuple[dict[str, Any], list[J], list[float]]] = {
         {},
         [J(0, 4, 10, user="u"), J(1, 4, 10, user="u"), J(2, 4, 10, user="v")],
         [0, 20, 10],
-    ),
-    "a running job counts already: u uses 3 processors, v one": (
-        {},
-        [
-            J(0, 3, 10, user="u"),
-            J(0, 1, 10, user="v"),
-            J(1, 4, 10, user="u"),
-            J(2, 4, 10, user="v"),
-        ],
-        [0, 0, 20, 10],
-    ),
-    "EASY behind the first: w's short job does not delay v's": (
-        {},
-        [J(0, 3, 10, user="u"), J(1, 4, 10, user="v"), J(2, 1, 8, user="w"), J(3, 1, 9, user="w")],
-        [0, 10, 2, 20],
     ),
     "a short memory: what u used until 100 is nothing at 200 beside v's little at 190": (
         {"half_life": 10},
@@ -71,16 +56,6 @@ CASES: dict[str, tuple[dict[str, Any], list[J], list[float]]] = {
 def test_by_hand(case: tuple[dict[str, Any], list[J], list[float]]) -> None:
     options, jobs, expected = case
     assert starts(run(workload(jobs, 4), FairShare(**options))) == expected
-
-
-def test_with_one_user_it_is_easy() -> None:
-    """The order is that of submissions then."""
-    jobs = [J(at, 1 + 5 * at % 8, 10 + 37 * at % 90, 100, "u") for at in range(60)]
-    results = []
-    for scheduler in ("easy", "fair_share"):
-        result = simulate(workload(jobs, 8), scheduler=scheduler, progress=False)
-        results.append(list(result.jobs.sort_values("job_id")["starting_time"]))
-    assert results[0] == results[1]
 
 
 def test_in_partitions_each_has_its_own_usage() -> None:

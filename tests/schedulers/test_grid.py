@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py import simulate
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.grid_policy import Grid
 from batsched_py.testing import check_machine
@@ -80,6 +79,7 @@ def test_as_the_twin(jobs: list[GridJob], sites: list[int], options: dict[str, A
     assert ran(jobs, text(sites), **options) == by_the_twin(jobs, sites, **options)
 
 
+@few_examples
 @given(jobs_of(st.floats(0.1, 15), latest=9, least=12), st.sampled_from(["4,3,2", "5,5,5"]), ALL)
 def test_the_search_by_width_finds_whom_a_look_at_each_job_finds(
     jobs: list[GridJob], sites: str, options: dict[str, Any]
@@ -192,46 +192,3 @@ def test_on_one_site(
     ours = {"extra_nodes": extra} if policy == "easy" else {}
     plain = simulated(jobs, sites, homes, policy, order=order, **ours)
     assert allocations(grid) == allocations(plain)
-
-
-@given(JOBS, st.sampled_from(["4,3,2", "6,2,1", "3,3,3"]))
-@few_examples
-def test_spread_for_nothing_sites_do_not_matter(jobs: list[GridJob], sites: str) -> None:
-    """Without overhead and reservation a job starts exactly if enough is free in total."""
-    options: dict[str, Any] = {"scenario": "multi_site", "reservation": "none"}
-    together, apart = ran(jobs, "9", **options), ran(jobs, sites, **options)
-    assert [at and at[:2] for at in apart.values()] == [at and at[:2] for at in together.values()]
-
-
-@given(JOBS, SITES, st.sampled_from(["easy", "none"]))
-@few_examples
-def test_adaptive_for_nothing_spreads_whatever_one_site_has_no_room_for(
-    jobs: list[GridJob], sites: list[int], reservation: str
-) -> None:
-    options: dict[str, Any] = {"scenario": "multi_site", "reservation": reservation}
-    on_time = [job._replace(estimate=max(job.run_time, job.estimate)) for job in jobs]
-    adaptive = ran(on_time, text(sites), adaptive=True, **options)
-    assert adaptive == ran(on_time, text(sites), **options)
-
-
-@given(JOBS, SITES)
-@few_examples
-def test_adaptive_at_any_price_is_sharing(jobs: list[GridJob], sites: list[int]) -> None:
-    """Only a job that is wider than each site is spread then."""
-    narrow = [job._replace(size=min(job.size, max(sites))) for job in jobs]
-    adaptive: dict[str, Any] = {"scenario": "multi_site", "adaptive": True, "overhead": 1e6}
-    sharing = ran(narrow, text(sites), scenario="sharing", reservation="none")
-    assert ran(narrow, text(sites), **adaptive) == sharing
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_without_sites_it_is_easy_on_the_sample_log(scenario: str) -> None:
-    options = {"scenario": scenario, "reservation": "easy", "overhead": 0.3}
-    grid = simulate("sample", scheduler="grid", scheduler_options=options, first=1000)
-    assert grid.jobs_csv() == simulate("sample", scheduler="easy", first=1000).jobs_csv()
-
-
-def test_sharing_on_one_machine_of_512_is_m512() -> None:
-    plain = simulate("sample", scheduler="easy", nodes=512, first=1000)
-    shared = simulate("sample", scheduler="grid", sites="m512", first=1000)
-    assert allocations(shared) == allocations(plain)

@@ -11,23 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
-from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
-from batsched_py.model.machine import Machine
-from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.dynp.bounds import DynpBounds
 from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.planning.start_limits import Limits
 from batsched_py.schedulers.planning.week_clock import DAYS
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import check_machine, run, starts, workload
-from helpers.processors import processors
-from helpers.streit_schedules import load_of, random_jobs, run_watched, with_fields
+from batsched_py.testing import run, starts, workload
+from helpers.streit_schedules import run_watched, with_fields
 
 HOUR, DAY = 3600, 86_400
 PRIME = {"days": "mon-fri", "from": "06:00", "to": "20:00"}
-NIGHT = {"from": "22:00", "to": "06:00"}
 WEEK_DAYS = {"days": "mon-fri"}
 
 
@@ -45,12 +40,6 @@ CASES = {
     "a wide job waits for the night on an empty machine, a narrow one does not": Case(
         BY_DAY, "mon 18:00", [J(0, 3, 60), J(0, 2, 60)], [2 * HOUR, 0]
     ),
-    "one that runs already goes on when the window begins": Case(
-        BY_DAY,
-        "tue 05:59:59",
-        [J(0, 3, 5 * HOUR), J(2, 3, 60), J(3, 1, 60)],
-        [0, 14 * HOUR + 1, 3],
-    ),
     "a share of the machine: 3 of 4 may, 4 may not": Case(
         [{**PRIME, "max_share": 0.75}], "mon 06:00", [J(0, 4, 60), J(0, 3, 60)], [14 * HOUR, 0]
     ),
@@ -59,21 +48,6 @@ CASES = {
         "mon 00:00",
         [J(0, 1, 60, HOUR + 1), J(0, 1, 60, HOUR)],
         [5 * DAY, 0],
-    ),
-    "a window over midnight, from before it": Case(
-        [{**NIGHT, "max_size": 1}], "wed 23:00", [J(0, 2, 60)], [7 * HOUR]
-    ),
-    "days over the end of the week, and single days": Case(
-        [{"days": "sat-mon,Wed", "max_size": 1}],
-        "sun 12:00",
-        [J(0, 2, 60), J(3 * DAY, 2, 60)],
-        [1.5 * DAY, 3.5 * DAY],
-    ),
-    "two rules: at the end of one window the other holds": Case(
-        [{"to": "08:00", "max_size": 1}, {"from": "08:00", "to": "10:00", "max_estimate": 30}],
-        "tue 07:00",
-        [J(0, 2, 60), J(0, 2, 20), J(0, 1, 60)],
-        [3 * HOUR, HOUR, 0],
     ),
     "a job that is never allowed is rejected, and those behind it go on": Case(
         [{**WEEK_DAYS, "max_size": 3}, {"days": "sat,sun", "max_size": 2}],
@@ -105,32 +79,10 @@ def test_by_hand(make: Any, sentence: str) -> None:
     assert len(watch.passes) < 20
 
 
-def test_strict_order_under_limits() -> None:
-    """Without backfilling the narrow job waits for the wide one, and that for the night."""
-    policy = Planning(limits=BY_DAY, begins="mon 18:00", backfilling=False)
-    load = workload([J(0, 3, 60), J(0, 1, 60)], 4)
-    assert starts(run(load, policy)) == [2 * HOUR, 2 * HOUR]
-
-
 def test_shares_are_not_rounded_away() -> None:
     """0.29 x 100 is 28.999...; 29 of 100 processors are not more than a share of 0.29."""
     load = workload([J(0, 29, 60), J(0, 30, 60)], 100)
     assert starts(run(load, Planning(limits=[{"max_share": 0.29}]))) == [0, None]
-
-
-def test_shares_are_of_the_whole_machine() -> None:
-    machine, queue = Machine(8), WaitingQueue()
-    machine.set_available(processors("0-1"), available=False)
-    waiting = Job("w0!0", 0, 4, 60.0, 60.0, 0.0, {})
-    queue.append(waiting)
-    decisions = list(Planning(limits=[{"max_share": 0.5}]).schedule(0.0, queue, machine))
-    assert [decision.job for decision in decisions if isinstance(decision, Start)] == [waiting]
-
-
-def test_a_reservation_keeps_to_the_limits() -> None:
-    load = with_fields(workload([J(0, 2, 60)], 4), {0: {"reserved_start": 0.0}})
-    assert starts(run(load, Planning(limits=[{"max_size": 1}]))) == [None]
-    assert starts(run(load, Planning(limits=[{"max_size": 2}]))) == [0]
 
 
 def test_one_call_is_enough() -> None:
@@ -195,23 +147,6 @@ def test_next_moment_equals_a_search(
     assert moment == next(allowed, inf)
 
 
-@given(random_jobs(10), rules.filter(bool), st.sampled_from([Planning, Dynp, DynpBounds]))
-def test_no_job_starts_where_it_may_not(
-    jobs: list[J], limits: list[dict[str, Any]], make: Any
-) -> None:
-    outcome = run(load_of(jobs), make(limits=limits, begins="tue 05:59"))
-    check_machine(outcome)
-    assert len(outcome.jobs) == len(jobs)
-    made = Limits(limits, "tue 05:59")
-    for done in outcome.jobs:
-        description = done.description
-        job = Job("", 0, description.size, None, description.walltime or inf, 0, {})
-        if done.final_state == "REJECTED":
-            assert made.find_next_allowed(job, description.submit_time, 8) == inf
-        else:
-            assert made.find_next_allowed(job, done.start_time, 8) == done.start_time
-
-
 def test_wrong_limits() -> None:
     for limits, words in (
         ({"max_size": 3}, "^limits=.*expected a list"),
@@ -221,20 +156,22 @@ def test_wrong_limits() -> None:
         ([{"max_share": 2}], "^limits: max_share=2"),
         ([{"max_estimate": "2 h"}], "^limits: max_estimate=2 h"),
         ([{"from": "6"}], "^limits: '6' is not a time of day"),
-        ([{"from": 6}], "^limits: 6 is not a time of day"),
-        ([{"to": "25:00"}], "^limits: '25:00' is not a time of day"),
         ([{"days": "weekend"}], "^limits: days 'weekend'"),
-        ([{"days": ""}], "^limits: days ''"),
         ([{"days": "mon"}], "limits nothing"),
         (
             [{"from": "06:00", "to": "06:00", "max_size": 3}],
             "from 06:00 to 06:00 is a zero-length window",
         ),
         ([{"to": "24:30", "max_size": 3}], "'24:30' is after 24:00"),
-        (0, "^limits=0: expected a list"),
     ):
         with pytest.raises(UsageError, match=words):
             Planning(limits=limits)  # type: ignore[arg-type]
-    for begins in ("monday", "mon 6", "", 5):
+    for begins in ("monday", "mon 6", 5):
         with pytest.raises(UsageError, match=r"^begins(=|: )"):
             Planning(limits=[{"max_size": 3}], begins=begins)  # type: ignore[arg-type]
+
+
+def test_a_reservation_keeps_to_the_limits() -> None:
+    load = with_fields(workload([J(0, 2, 60)], 4), {0: {"reserved_start": 0.0}})
+    assert starts(run(load, Planning(limits=[{"max_size": 1}]))) == [None]
+    assert starts(run(load, Planning(limits=[{"max_size": 2}]))) == [0]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import inf
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,23 +18,6 @@ def queue_of(sizes: list[int]) -> WaitingQueue:
     for number, size in enumerate(sizes):
         queue.append(Job(f"w0!{number}", number, size, None, inf, 0.0, {}))
     return queue
-
-
-class Unwalked(WaitingQueue):
-    """A queue that may be searched, but not be walked along."""
-
-    def __iter__(self) -> Iterator[Job]:
-        raise AssertionError("each job was looked at")
-
-
-@pytest.mark.parametrize("take", [take_best_fit, NextFit(find_fixed_key("fcfs"))])
-def test_where_nothing_fits_nobody_is_looked_at(take: Take) -> None:
-    """After most events a machine that is full has no place for anybody."""
-    queue = Unwalked()
-    for job in queue_of([3, 2, 4]):
-        queue.append(job)
-    assert take(queue, 0) is None
-    assert take(queue, 1) is None
 
 
 @given(

@@ -64,16 +64,6 @@ def test_what_happens_may_set_and_cancel_timers_of_now() -> None:
     assert list(map(_times, agenda.instants())) == [[0.0]]
 
 
-def test_what_is_set_at_the_end_of_an_instant_begins_another() -> None:
-    agenda = Agenda()
-    agenda.at(5.0, lambda: None)
-    instants = agenda.instants()
-    assert next(instants) == []
-    agenda.send(m.RequestedCall(timestamp=5.0))
-    assert list(map(_times, instants)) == [[5.0]]
-    assert agenda.now == 5.0
-
-
 def test_something_may_follow_on_each_thing_that_happens() -> None:
     agenda = Agenda()
     for time in (1.0, 1.0, 2.0):

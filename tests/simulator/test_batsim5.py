@@ -94,15 +94,6 @@ def periodically(period: float, nb: int | None, call_id: str = "p") -> Callable[
     )
 
 
-def calls(events: Sequence[m.Event]) -> list[tuple[float, str | None, bool | None]]:
-    return [(e.timestamp, e.call_id, e.last) for e in events if isinstance(e, m.RequestedCall)]
-
-
-def register(now: float, walltime: float | None = None) -> m.RegisterJob:
-    job = m.JobDescription("dyn!1", now, 1, "p", walltime)
-    return m.RegisterJob(timestamp=now, job_id="dyn!1", job=job)
-
-
 def profile(now: float) -> m.RegisterProfile:
     content = {"type": "delay", "delay": 5}
     return m.RegisterProfile(timestamp=now, workload_name="dyn", profile_name="p", profile=content)
@@ -147,26 +138,6 @@ def said_by(name: str, content: Any) -> m.Event:
     return decision
 
 
-def test_calls_for_the_past_come_at_once() -> None:
-    assert calls(run({0.0: [call(3, "a")], 3.0: [call(1, "b")]})) == [
-        (3.0, "a", False),
-        (3.0, "b", False),
-    ]
-
-
-def test_periodic_calls_are_on_a_grid_from_0() -> None:
-    events = run({0.0: [call(2.5)], 2.5: [periodically(4, 3)]})
-    assert calls(events)[1:] == [(4.0, "p", False), (8.0, "p", False), (12.0, "p", True)]
-
-
-def test_periodic_calls_go_on_until_they_are_stopped() -> None:
-    def stop(now: float) -> m.Event:
-        return m.StopCall(timestamp=now, call_id="p")
-
-    events = run({0.0: [stop, periodically(0.1, None)], 0.3: [stop]})
-    assert calls(events) == [(0.1, "p", False), (0.2, "p", False), (0.3, "p", False)]
-
-
 @pytest.mark.parametrize(
     "second", [periodically(5, 1, "q"), periodically(3, 1)], ids=["divide", "same id"]
 )
@@ -175,61 +146,11 @@ def test_periodic_calls_that_do_not_go_together(second: Callable[[float], m.Even
         run({0.0: [periodically(3, 2), second]})
 
 
-def test_the_simulation_may_be_stopped() -> None:
-    events = run(
-        {
-            0.0: [call(4)],
-            4.0: [force_stop, execute("x", "0")],
-        },
-        [WorkloadJob(id="1", submit_time=0, size=1, profile="d")],
-    )
-    assert (events[-1].tag, events[-1].timestamp) == ("SIMULATION_ENDS", 4.0)
-
-
-def test_registering_needs_no_leave() -> None:
-    finished: Callable[[float], m.Event] = lambda now: m.Notify(  # noqa: E731
-        timestamp=now, type="registration_finished"
-    )
-    events = run({0.0: [finished, profile, register, execute("dyn!1", "0-2")]})
-    ended = [e for e in events if isinstance(e, m.JobCompleted)]
-    assert [(e.timestamp, e.job_id, e.job_state) for e in ended] == [
-        (5.0, "dyn!1", "COMPLETED_SUCCESSFULLY")
-    ]
-
-
-def test_a_walltime_of_0_ends_a_job_at_once() -> None:
-    zero: Callable[[float], m.Event] = lambda now: register(now, 0.0)  # noqa: E731
-    events = run({0.0: [profile, zero, execute("dyn!1", "0")]})
-    (ended,) = [e for e in events if isinstance(e, m.JobCompleted)]
-    assert (ended.timestamp, ended.return_code) == (0.0, -1)
-
-
-def test_jobs_may_share_machines() -> None:
-    jobs = [WorkloadJob(id=name, submit_time=1, size=2, profile="d") for name in "12"]
-    events = run({1.0: [execute("w0!1", "0"), execute("w0!2", "0-2")]}, jobs)
-    assert [e.timestamp for e in events if isinstance(e, m.JobCompleted)] == [11.0, 11.0]
-
-
-@pytest.mark.parametrize("nb", [1, 2])
-def test_a_job_is_killed_once(nb: int) -> None:
-    def kill(now: float) -> m.Event:
-        return m.KillJob(timestamp=now, job_ids=["w0!1"])
-
-    said: Said = {1.0: [execute("w0!1", "0"), call(5)], 5.0: [kill] * nb}
-    jobs = [WorkloadJob(id="1", submit_time=1, size=1, profile="d")]
-    if nb == 2:
-        with pytest.raises(ProtocolError, match="KillJobsEvent"):
-            run(said, jobs)
-        return
-    (killed,) = [e for e in run(said, jobs) if isinstance(e, m.JobKilled)]
-    assert killed.job_progress == {"w0!1": {"profile_name": "d", "progress": 0.4}}
-
-
 def test_probes_need_energy() -> None:
     probe: Callable[[float], m.Event] = lambda now: m.CreateProbe(  # noqa: E731
         timestamp=now, probe_id="p", resources=from_text("0"), period=1
     )
-    with pytest.raises(ProtocolError, match="energy is not accounted for"):
+    with pytest.raises(ProtocolError, match="energy"):
         run({0.0: [probe]})
 
 
@@ -258,14 +179,11 @@ def test_options_that_batsim_5_does_not_have(wrong: str) -> None:
     ("profile", "alloc", "places", "end"),
     [
         ("each", "0-1", [0, 1, 1], 21.0),
-        ("each", "0-1", [1], 11.0),
         ("all", "0-2", [0, 1, 2, 2], 7.0),
         ("two", "0-1", [1, 1], 12.0),
         ("parts", "0-1", [1, 1, 0], 61.0),
         ("d", "0-1", [0, 9, 7], 11.0),
-        ("each", "3", None, 21.0),
         ("each", "0-2", None, 11.0),
-        ("all", "0-2", None, 7.0),
     ],
 )
 def test_executors_are_those_of_the_mapping_or_as_the_job_asks(
@@ -279,10 +197,9 @@ def test_executors_are_those_of_the_mapping_or_as_the_job_asks(
 @pytest.mark.parametrize(
     ("profile", "places", "why"),
     [
-        ("two", [0], "is for 2 executors, it has 1"),
-        ("two", [0, 1, 1], "is for 2 executors, it has 3"),
-        ("each", [0, 2], "their places, 0 to 1"),
-        ("each", [], "the mapping of job w0!1 is empty"),
+        ("two", [0], "it has 1"),
+        ("each", [0, 2], "0 to 1"),
+        ("each", [], "is empty"),
     ],
 )
 def test_mappings_that_do_not_fit(profile: str, places: list[int], why: str) -> None:
@@ -290,25 +207,7 @@ def test_mappings_that_do_not_fit(profile: str, places: list[int], why: str) -> 
         run({1.0: [execute("w0!1", "0-1", places)]}, [job(profile)])
 
 
-def test_where_storages_are_means_nothing_to_jobs_without() -> None:
-    def start(now: float) -> m.Event:
-        decision = execute("w0!1", "0")(now)
-        assert isinstance(decision, m.ExecuteJob)
-        decision.storage_mapping = {"disk": 2}
-        return decision
-
-    assert ends(run({1.0: [start]}, [job("d")])) == [(11.0, "COMPLETED_SUCCESSFULLY")]
-
-
 # Machines ------------------------------------------------------------------------------------
-
-
-def test_a_machine_may_be_changed_to_the_pstate_that_it_is_in(sleepy: Path) -> None:
-    platform = read_platform(sleepy)
-    said: Said = {1.0: [execute("w0!1", "0"), switch("0", 0), call(3)], 3.0: [switch("0", 1)]}
-    events = run(said, [job("each", 1)], platform)
-    assert [e.state for e in events if isinstance(e, m.ResourceStateChanged)] == ["0", "1"]
-    assert ends(events) == [(19.0, "COMPLETED_SUCCESSFULLY")]
 
 
 @pytest.mark.parametrize("pstate", [2, 3])
@@ -321,7 +220,7 @@ def test_no_job_starts_in_a_pstate_to_sleep_or_to_pass(pstate: int, sleepy: Path
     for late in (start, switch("0", 0, turned=True), switch("0", 2, turned=True)):
         with pytest.raises(ProtocolError, match="was changed to"):
             run({1.0: [there, call(3)], 3.0: [late]}, [job("d", 1)], platform)
-    with pytest.raises(ProtocolError, match="has the pstates 0 to 4"):
+    with pytest.raises(ProtocolError, match="pstates 0 to 4"):
         run({1.0: [switch("0", 5)]}, [job("d", 1)], platform)
 
 
@@ -333,17 +232,8 @@ def test_a_sleeping_machine_is_turned_on_from_a_sleep_pstate(sleepy: Path) -> No
 
     start, jobs, platform = execute("w0!1", "0"), [job("d", 1)], read_platform(sleepy)
     assert ends(run(said(1, 2), jobs, platform)) == [(50.0, "COMPLETED_SUCCESSFULLY")]
-    with pytest.raises(ProtocolError, match="was changed to a pstate of another kind"):
+    with pytest.raises(ProtocolError, match="another kind"):
         run(said(1), jobs, platform)
-
-
-def test_machines_of_killed_jobs_may_be_turned_off_in_the_same_reply(sleepy: Path) -> None:
-    off = switch("0", 2, turned=True)
-    said: Said = {1.0: [execute("w0!1", "0"), call(3)], 3.0: [kill("w0!1"), off]}
-    events = run(said, [job("d", 1)], read_platform(sleepy))
-    assert ends(events) == [(3.0, "COMPLETED_KILLED")]
-    (there,) = [e for e in events if isinstance(e, m.ResourceStateChanged)]
-    assert (there.timestamp, there.state, there.turned) == (13.0, "2", True)
 
 
 def test_a_role_that_was_given_is_told(sleepy: Path) -> None:
@@ -364,34 +254,7 @@ def test_the_smaller_limit_of_machines_counts(
 # Profiles ------------------------------------------------------------------------------------
 
 
-def test_profiles_are_told_with_all_their_fields() -> None:
-    """The return code is none of them."""
-    each = {"computation_amount": 1e10, "communication_amount": 0.0}
-    as_one = to_event(PROFILES["d"] | {"ret": 3, "extra_data": "x"}, "d", "w0")
-    assert as_one == {
-        "id": "w0!d",
-        "profile_type": "DelayProfile",
-        "profile": {"delay": 10.0},
-        "extra_data": "x",
-    }
-    tables = {name: to_event(profile, name, "w0")["profile"] for name, profile in PROFILES.items()}
-    assert tables["each"] == {**each, "generation_strategy": "DefinedAmountsUsedForEachValue"}
-    assert tables["all"]["generation_strategy"] == "DefinedAmountsSpreadUniformly"
-    assert tables["two"] == {"computation_vector": [4e9, 7e9], "communication_matrix": [0.0] * 4}
-    assert tables["parts"] == {"repetition_count": 2, "profile_ids": ["w0!d", "w0!each"]}
-    once = to_event({"type": "composed", "seq": ["d"]}, "s", "w0")["profile"]
-    assert once == {"repetition_count": 1, "profile_ids": ["w0!d"]}
-
-
-def test_a_task_may_only_talk() -> None:
-    matrix = [0, 1e8, 2e8, 0]
-    read = from_file({"type": "ParallelTaskProfile", "com": matrix})
-    amounts = {"cpu": [0, 0], "com": matrix}
-    assert read == {"type": "parallel", **amounts, "left_out_for_batsim5": ["cpu"]}
-    assert to_event(read, "p", "w0")["profile"] == {"communication_matrix": matrix}
-
-
-@pytest.mark.parametrize("com", [None, [0, 0, 0, 0], [0, 1e8, 2e8, 0]])
+@pytest.mark.parametrize("com", [None, [0, 1e8, 2e8, 0]])
 @pytest.mark.parametrize("cpu", [None, [0, 0], [1e9, 0]])
 def test_a_scheduler_sees_the_vectors_that_were_written(
     cpu: list[float] | None, com: list[float] | None
@@ -447,7 +310,7 @@ def test_parts_of_another_workload_are_for_profiles_that_are_kept() -> None:
         return m.Notify(timestamp=now, type="registration_finished")
 
     said: Said = {0.0: [profile, sequence, finished]}
-    with pytest.raises(ProtocolError, match="part 'w0!d' is of another workload"):
+    with pytest.raises(ProtocolError, match="'w0!d' is of another"):
         run(said)
     run(said, dynamic_jobs=True, profile_reuse=True)
 
@@ -492,20 +355,13 @@ def test_what_has_no_content_may_leave_it_out() -> None:
         said_by("RejectJobEvent", None)
 
 
-def test_a_walltime_below_0_is_none() -> None:
-    described = {"resource_request": 1, "profile_id": "p", "walltime": -2.0}
-    registered = said_by("RegisterJobEvent", {"job_id": "dyn!1", "job": described})
-    assert isinstance(registered, m.RegisterJob)
-    assert registered.job.walltime is None
-
-
 def test_parts_say_their_workload_and_calls_have_a_name() -> None:
     content = {
         "id": "dyn!s",
         "profile_type": "SequentialCompositionProfile",
         "profile": {"profile_ids": ["p"]},
     }
-    with pytest.raises(ProtocolError, match="profile_ids has 'p', expected WORKLOAD!NAME"):
+    with pytest.raises(ProtocolError, match="profile_ids has 'p'"):
         said_by("RegisterProfileEvent", {"profile": content})
     with pytest.raises(ProtocolError, match="length"):
         said_by(
@@ -514,17 +370,10 @@ def test_parts_say_their_workload_and_calls_have_a_name() -> None:
         )
 
 
-@pytest.mark.parametrize("hosts", ["", " 0", "0-1 ", "1-0", "0,1", "+1", "0-", "4"])
+@pytest.mark.parametrize("hosts", ["", "1-0", "0,1", "4"])
 def test_sets_of_hosts_that_are_none(hosts: str) -> None:
     with pytest.raises(ProtocolError, match="host_ids"):
         assert said_by("ChangeHostsPStateEvent", {"host_ids": hosts, "pstate": 0}) is None
-
-
-@pytest.mark.parametrize(("hosts", "canonical"), [("1 0", "0-1"), ("0  2", "0 2"), ("0-1", "0-1")])
-def test_sets_of_hosts(hosts: str, canonical: str) -> None:
-    switched = said_by("ChangeHostsPStateEvent", {"host_ids": hosts, "pstate": 0})
-    assert isinstance(switched, m.SetResourceState)
-    assert switched.resources == from_text(canonical)
 
 
 # The order of rows ---------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from batsched_py.errors import DeadlockError, ProtocolError, SimulationError, WorkloadError
+from batsched_py.errors import DeadlockError, ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import make_homogeneous
@@ -15,8 +15,6 @@ from batsched_py.testing import workload
 from batsched_py.workload import Workload
 from helpers.processors import processors
 from helpers.scripted_schedulers import (
-    CONTINUE,
-    FINISHED,
     Make,
     Script,
     execute,
@@ -43,18 +41,6 @@ def simulate(script: Script, load: Workload | None = None, options: Options | No
     return Simulator(make_homogeneous(4), [load] if load else [], options).run(script)
 
 
-def test_one_message_per_instant() -> None:
-    """An end and two submissions of one instant come together."""
-    load = workload([J(0, 4, 5), J(5, 1, 1), J(5, 1, 1)], 4)
-    script = Script(
-        [], [execute("w0!0000", "0-3")], [execute("w0!0001", "0"), execute("w0!0002", "1")]
-    )
-    simulate(script, load)
-    assert [message.now for message in script.seen] == [0, 0, 5, 6, 6]
-    kinds = sorted(type(event).__name__ for event in script.seen[2].events)
-    assert kinds == ["JobCompleted", "JobSubmitted", "JobSubmitted", "Notify"]
-
-
 def test_each_event_in_a_message_of_its_own() -> None:
     """Submissions of an instant come first, whatever happened before them."""
     load = workload([J(0, 1, 5), J(1, 1, 1), J(5, 1, 1)], 4)
@@ -65,19 +51,6 @@ def test_each_event_in_a_message_of_its_own() -> None:
     assert {len(events) for events in told} == {1}
     at_five = [type(event).__name__ for (event,) in told if event.timestamp == 5]
     assert at_five == ["JobSubmitted", "JobCompleted", "Notify"]
-
-
-def test_killed_parallel_and_delay() -> None:
-    """Return codes and progress as Batsim reports them; killing twice is one kill."""
-    load = workload([J(0, 1, 10)], 4)
-    twice = kill("w0!0000", "w0!0000")
-    script = Script([], [execute("w0!0000", "0"), say(m.CallMeLater, time=4.0)], [twice, twice], [])
-    (done,) = simulate(script, load).jobs
-    assert (done.final_state, done.return_code, done.finish_time) == ("COMPLETED_KILLED", -2, 4)
-    completed, killed = script.seen[3].events
-    assert isinstance(completed, m.JobCompleted)
-    assert killed.job_ids == ["w0!0000", "w0!0000"]  # as they were named
-    assert killed.job_progress == {"w0!0000": {"profile_name": "r10", "progress": 0.4}}
 
 
 def test_kill_at_the_instant_of_the_end() -> None:
@@ -105,71 +78,17 @@ def test_killed_twice_after_its_end() -> None:
     assert told == ["JOB_COMPLETED", "JOB_KILLED"]
 
 
-def test_scheduler_that_takes_time() -> None:
-    """Decisions in the future take effect then; what happens meanwhile is told together."""
-    load = workload([J(0, 1, 5), J(1, 1, 5)], 4)
-
-    def slow(message: m.Message) -> m.Message:
-        seen.append(message)
-        if len(seen) == 1:
-            return m.Message(2.0, [])
-        if len(seen) == 2:
-            return m.Message(
-                4.0,
-                [
-                    m.ExecuteJob(timestamp=3.0, job_id="w0!0000", alloc=processors("0")),
-                    m.ExecuteJob(timestamp=4.0, job_id="w0!0001", alloc=processors("1")),
-                ],
-            )
-        return m.Message(message.now, [])
-
-    seen: list[m.Message] = []
-    outcome = Simulator(make_homogeneous(4), [load]).run(slow)
-    assert [message.now for message in seen] == [0, 2, 8, 9, 9]
-    assert [event.timestamp for event in seen[1].events] == [0, 1, 1]
-    assert [done.start_time for done in outcome.jobs] == [3, 4]
-
-
-def test_dynamic_jobs_in_one_message() -> None:
-    """Registered and started in the same reply, without acknowledgement."""
-    script = Script([profile(), job("a"), execute("dyn!a", "0"), FINISHED])
-    (done,) = simulate(script, options=DYNAMIC).jobs
-    assert done.finish_time == 5
-    assert [type(e).__name__ for message in script.seen for e in message.events] == [
-        "SimulationBegins",
-        "JobCompleted",
-        "SimulationEnds",
-    ]
-
-
 START_A = [profile(), job("a"), execute("dyn!a", "0")]
-REJECT_A = [say(m.RejectJob, job_id="dyn!a"), say(m.CallMeLater, time=9.0)]
 WRONG: dict[str, tuple[list[Make], str]] = {
-    "dynamic jobs after the end of registration": ([FINISHED, profile()], "finished"),
-    "continued in the same message": ([FINISHED, CONTINUE, profile()], "earlier message"),
-    "profile twice": ([profile(), profile()], "registered before"),
-    "profile that does not exist": ([job("a")], "does not exist"),
-    "job twice": ([profile(), job("a"), job("a")], "exists already"),
-    "unknown job": ([execute("dyn!x", "0")], "no job 'dyn!x'"),
-    "processors that do not exist": (
-        [profile(), job("a"), execute("dyn!a", "4")],
-        "machine 4 is not on this platform; expected idle ones, from 0 to 3",
-    ),
-    "too many processors": ([profile(), job("a"), execute("dyn!a", "0-1")], "of size 1"),
-    "no processors": ([profile(), job("a"), execute("dyn!a", "")], "of size 1"),
-    "processors in use": ([*START_A, job("b"), execute("dyn!b", "0")], "machine 0 is in use"),
-    "started twice": ([*START_A, execute("dyn!a", "1")], "running"),
     "rejected while running": ([*START_A, say(m.RejectJob, job_id="dyn!a")], "a is running"),
     "on a storage": (
         [profile(), job("a"), execute("dyn!a", "0", storage_mapping={"s": 4})],
         "uses storage",
     ),
     "no decision": ([say(m.RequestedCall)], "REQUESTED_CALL is no decision"),
-    "killed without running": ([profile(), job("a"), kill("dyn!a")], "does not run"),
-    "call in the past": ([say(m.CallMeLater, time=0.0)], "not later"),
     "later than its reply": (
         [lambda now: m.Notify(timestamp=now + 2.0, type="registration_finished")],
-        r"NOTIFY at 2.0 is later than the reply's now, 0.0 \(event 1 of 1",
+        "NOTIFY at 2.0",
     ),
     "a reply to a job that is not there": ([tell("dyn!x", "")], "no job"),
     "notification of an older protocol": ([say(m.Notify, type="submission_finished")], "NOTIFY"),
@@ -181,34 +100,6 @@ def test_refuses_where_batsim_aborts(name: str) -> None:
     decisions, message = WRONG[name]
     with pytest.raises(ProtocolError, match=message):
         simulate(Script(decisions), options=DYNAMIC)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "message"),
-    [
-        ([*START_A, job("b")], [job("c")], "released"),
-        ([profile(), job("a"), *REJECT_A], [job("c")], "released"),
-        ([FINISHED], [say(m.CallMeLater, time=9.0)], "reply to SIMULATION_ENDS: .* too late"),
-    ],
-)
-def test_refuses_in_a_later_message(first: list[Make], second: list[Make], message: str) -> None:
-    """A profile that its first job released, ended or rejected; a call in the reply to the end."""
-    with pytest.raises(ProtocolError, match=message):
-        simulate(Script(first, second), options=DYNAMIC)
-
-
-def test_registration_continues_in_the_next_message() -> None:
-    call = say(m.CallMeLater, time=3.0)
-    script = Script(
-        [FINISHED, CONTINUE, call], [profile(), job("a"), execute("dyn!a", "0"), FINISHED]
-    )
-    (done,) = simulate(script, options=DYNAMIC).jobs
-    assert done.start_time == 3
-
-
-def test_deadlock_of_registration_never_finished() -> None:
-    with pytest.raises(SimulationError, match="registration_finished"):
-        simulate(Script(), options=DYNAMIC)
 
 
 @pytest.mark.parametrize(
@@ -232,62 +123,8 @@ def test_a_deadlock_says_what_the_first_job_could_have_had(started: bool, said: 
         simulate(script, load)
 
 
-def test_of_an_empty_workload_the_end_is_told_at_once() -> None:
-    """Whatever else is to come."""
-    script = Script([say(m.CallMeLater, time=5.0)])
-    assert simulate(script, Workload(name="e", nb_res=1, jobs=[], profiles={})).jobs == []
-    assert script.seen[1].events[0].type == "no_more_static_job_to_submit"
-    assert [(message.now, type(message.events[0])) for message in script.seen[1:]] == [
-        (0.0, m.Notify),
-        (5.0, m.RequestedCall),
-        (5.0, m.SimulationEnds),
-    ]
-
-
-def test_times_in_the_past_are_in_order_too() -> None:
-    """They mean at once, but as in Batsim none is later than its reply."""
-
-    def late(message: m.Message) -> m.Message:
-        if isinstance(message.events[0], m.SimulationBegins):
-            return m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=5.0)])
-        return m.Message(1.0, [m.Notify(timestamp=2.0, type="registration_finished")])
-
-    with pytest.raises(ProtocolError, match=r"at 2.0 is later than .* 1.0 .* out at 5.000000 s"):
-        Simulator(make_homogeneous(1), (), DYNAMIC).run(late)
-
-
 def test_a_profile_that_is_not_there_is_refused_before_the_first_message() -> None:
     load = workload([J(0, 1, 5)], 4)
     load.profiles = {}
-    with pytest.raises(WorkloadError, match=r"test: job '0000' has the profile 'r5', expected"):
+    with pytest.raises(WorkloadError, match="the profile 'r5'"):
         Simulator(make_homogeneous(4), [load])
-
-
-def test_profiles_are_told_after_their_release() -> None:
-    """Of a static job that comes later, and of an echo at the instant of the release."""
-    load = workload([J(0, 1, 5), J(9, 1, 5)], 4)
-    options = Options(
-        dynamic_jobs=True,
-        acknowledge_dynamic_jobs=True,
-        forward_profiles=True,
-        each_event=True,  # the echo of b waits while the end of a is told
-    )
-    script = Script([profile(), job("a"), say(m.CallMeLater, time=5.0)])
-    places = {"dyn!a": "0", "w0!0000": "1", "dyn!b": "2", "w0!0001": "3"}
-
-    def reply(message: m.Message) -> m.Message:
-        told, answer = message.events[0], script(message)
-        if isinstance(told, m.RequestedCall):
-            answer.events = [make(5.0) for make in (job("b"), FINISHED)]
-        elif isinstance(told, m.JobSubmitted):
-            answer.events = [execute(told.job_id, places[told.job_id])(message.now)]
-        return answer
-
-    Simulator(make_homogeneous(4), [load], options).run(reply)
-    told = [event for message in script.seen for event in message.events]
-    assert {e.job_id: e.profile for e in told if isinstance(e, m.JobSubmitted)} == {
-        "dyn!a": DELAY,
-        "dyn!b": DELAY,
-        "w0!0000": load.profiles["r5"],
-        "w0!0001": load.profiles["r5"],
-    }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from batsched_py.errors import DeadlockError, InputError, ProtocolError, UsageError
+from batsched_py.errors import InputError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.batsim4.external_events import ExternalEvent, read_events
 from batsched_py.simulator.engine import Options, Outcome
@@ -21,7 +21,6 @@ from helpers.scripted_schedulers import (
     ends,
     execute,
     job,
-    kill,
     simulate,
     workload,
 )
@@ -50,10 +49,7 @@ def read(folder: Path, *texts: str, forward: bool = False) -> list[ExternalEvent
 # Files --------------------------------------------------------------------------------------------
 
 ORDERS: dict[str, tuple[list[str], list[tuple[float, str]]]] = {
-    "no file": ([], []),
-    "an empty file": ([""], []),
     "empty lines count": (["\n  \r\n" + gone(1)], [(1, "0:3")]),
-    "no end of the last line": ([gone(1).strip()], [(1, "0:1")]),
     "in order of time, not of lines": (
         [gone(5) + gone(2, "1") + gone(3, "2")],
         [(2, "0:2"), (3, "0:3"), (5, "0:1")],
@@ -66,11 +62,6 @@ ORDERS: dict[str, tuple[list[str], list[tuple[float, str]]]] = {
         [gone(1) + gone(5, "1"), back(3)],
         [(1, "0:1"), (3, "1:1"), (5, "0:2")],
     ),
-    "at one time the first file first": (
-        [gone(5, "1"), gone(2) + back(5)],
-        [(2, "1:1"), (5, "0:1"), (5, "1:2")],
-    ),
-    "a whole number or not": ([gone(0) + back(0.5)], [(0, "0:1"), (0.5, "0:2")]),
 }
 
 
@@ -81,37 +72,19 @@ def test_order(sentence: str, tmp_path: Path) -> None:
     assert [(event.time, Path(event.where).name) for event in events] == expected
 
 
-def test_machines_of_an_event(tmp_path: Path) -> None:
-    leave, come = read(tmp_path, gone(1, "0 2-3") + back(2, "3  2"))
-    assert (leave.machines, leave.available) == (processors("0 2-3"), False)
-    assert (come.machines, come.available) == (processors("2-3"), True)
-
-
 MALFORMED: dict[str, tuple[str, str]] = {
     "no JSON": ("{", "0:1: no JSON"),
     "the second line": (gone(1) + "what\n", "0:2: no JSON"),
-    "deeper than anything": ("[" * 100_000, "0:1: "),
-    "a list": ("[]", "0:1: Expected `object`"),
-    "no time": ('{"type":"machine_available","resources":"0"}', "0:1: there is no timestamp"),
-    "time as text": ('{"type":"x","timestamp":"1"}', "0:1: timestamp = '1': expected at least 0"),
     "before the beginning": (gone(-1), "0:1: timestamp = -1"),
-    "never": (
-        '{"type":"x","timestamp":1' + "0" * 400 + "}",
-        "0:1: a number of more than 308 digits",
-    ),
     "no type": ('{"timestamp":1}', "0:1: there is no type: expected a text"),
-    "another type": ('{"type":"fire","timestamp":1}', "0:1: type is 'fire', expected"),
-    "no machines": ('{"type":"machine_available","timestamp":1}', "0:1: resources: ''"),
-    "machines with commas": (gone(1, "0,1"), "0:1: resources: '0,1' is not a set"),
     "machines that do not exist": (
         gone(1, "3-4"),
         "0:1: resources '3-4', expected machines from 0 to 3",
     ),
-    "more machines than there could be": (gone(1, "0-99999999999"), "0:1: resources"),
     "unavailable twice": (gone(1, "0-1") + gone(2, "1-2"), "0:2: '1' is unavailable already"),
     "available from the beginning": (back(1, "2"), "0:1: '2' is available already"),
-    "available twice": (gone(1) + back(2) + back(3), "0:3: '0' is available already"),
     "in the order of time, not of lines": (back(2) + gone(3), "0:1: '0' is available already"),
+    "machines with commas": (gone(1, "0,1"), "0:1: resources: '0,1' is not a set"),
 }
 
 
@@ -122,20 +95,9 @@ def test_malformed(sentence: str, tmp_path: Path) -> None:
         read(tmp_path, text)
 
 
-def test_no_such_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"there is no file '.*nowhere'"):
-        read_events([tmp_path / "nowhere"], 4)
-
-
-def test_a_type_that_is_no_text_is_not_handed_on(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="type = 5: expected a text"):
-        read(tmp_path, '{"type":5,"timestamp":1}', forward=True)
-
-
 # Runs ---------------------------------------------------------------------------------------------
 
 PROFILES = {"wait": delay(4), "four": compute(4)}
-NO_MORE = "no_more_external_event_to_occur"
 
 
 def run(
@@ -156,33 +118,6 @@ def notices(scheduler: Timetable) -> list[tuple[float, str, dict[str, Any]]]:
     ]
 
 
-def test_what_the_scheduler_is_told(tmp_path: Path) -> None:
-    """Of each event at its time, and after the last one that there are no more."""
-    events = read(tmp_path, gone(2, "0 2-3") + back(3, "0") + back(3, "2"))
-    scheduler, outcome = run({}, events)
-    assert notices(scheduler) == [
-        (2, "event_machine_unavailable", {"resources": "0 2-3"}),
-        (3, "event_machine_available", {"resources": "0"}),
-        (3, "event_machine_available", {"resources": "2"}),
-        (3, NO_MORE, {}),
-    ]
-    assert outcome.end == 3
-    assert notices(run({}, [])[0]) == [(0, NO_MORE, {})], "empty files are at their end at once"
-    assert notices(run({}, None)[0]) == [], "without files nothing is said"
-
-
-def test_generic_events(tmp_path: Path) -> None:
-    """They are handed on if asked for; their content is that of the line."""
-    text = '{"type":"fire","timestamp":2.5,"where":{"room":[7,"b"]}}\n{"type":"out","timestamp":4}'
-    scheduler, _ = run({}, read(tmp_path, text, forward=True))
-    assert [(time, kind) for time, kind, _ in notices(scheduler)] == [
-        (2.5, "fire"),
-        (4, "out"),
-        (4, NO_MORE),
-    ]
-    assert notices(scheduler)[0][2] == {"timestamp": 2.5, "where": {"room": [7, "b"]}}
-
-
 RUNS: dict[str, tuple[str, dict[float, list[Make]], dict[str, tuple[str, float]]]] = {
     "a machine is lost before its job ends, and free when it is back after that": (
         gone(1, "0-1") + back(6, "0-1"),
@@ -193,11 +128,6 @@ RUNS: dict[str, tuple[str, dict[float, list[Make]], dict[str, tuple[str, float]]
         gone(1) + back(2),
         {0: [execute("w0!wait1", "0")], 4: [execute("w0!wait2", "0")]},
         {"wait1": ("SUCCESSFULLY", 4), "wait2": ("SUCCESSFULLY", 8)},
-    ),
-    "a job is killed on a machine that is gone": (
-        gone(1),
-        {0: [execute("w0!four", "0")], 2: [kill("w0!four")]},
-        {"four": ("KILLED", 2)},
     ),
     "free again at the instant it is back": (
         gone(2) + back(3) + gone(3) + back(3),
@@ -217,8 +147,6 @@ def test_running_jobs_survive(sentence: str, sharing: bool, tmp_path: Path) -> N
 
 REFUSED: dict[str, tuple[str, float, str]] = {
     "at the instant it is gone": (gone(2), 2, "0"),
-    "later": (gone(2), 3, "0"),
-    "with others that are there": (gone(2, "2") + back(9, "2"), 5, "1-3"),
     "while some of them are back": (gone(2, "0-1") + back(4, "1"), 5, "0-1"),
 }
 
@@ -247,16 +175,3 @@ def test_time_unavailable(tmp_path: Path) -> None:
     assert times[MachineState.UNAVAILABLE] == 6
     assert times[MachineState.COMPUTING] == 2
     assert times[MachineState.IDLE] == 1  # until machine 1 was gone: what is last is not counted
-
-
-def test_deadlock_while_a_machine_is_gone(tmp_path: Path) -> None:
-    """A scheduler that waits for it to come back waits for ever."""
-    with pytest.raises(DeadlockError, match=r"deadlock at 2.*1 job waits: w0!wait"):
-        run({}, read(tmp_path, gone(2)), "wait")
-
-
-def test_events_after_the_last_job_are_awaited(tmp_path: Path) -> None:
-    """The simulation ends when there are no more events, too."""
-    scheduler, outcome = run({0: [execute("w0!wait", "0")]}, read(tmp_path, gone(9)), "wait")
-    assert outcome.end == 9
-    assert isinstance(scheduler.seen[-1].events[0], m.SimulationEnds)

@@ -41,12 +41,6 @@ def test_homogeneous_and_scaled() -> None:
             make_homogeneous(wrong)
 
 
-@pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan")])
-def test_no_platform_has_such_speeds(factor: float) -> None:
-    with pytest.raises(PlatformError, match="speed factor"):
-        make_homogeneous(2, factor)
-
-
 def test_scaling_and_limiting_keep_storages_and_network() -> None:
     network = Network(problem="none")
     platform = Platform([Host("a", (1.0,)), Host("b", (1.0,))], [Host("s", (4.0,))], network)
@@ -62,13 +56,6 @@ def test_a_limit_that_limits_nothing_changes_nothing() -> None:
     assert limit_hosts(platform, 3) is limit_hosts(platform, 10) is platform
     with pytest.raises(PlatformError, match="0 hosts"):
         limit_hosts(platform, 0)
-
-
-def test_a_host_begins_in_its_pstate() -> None:
-    hosts = [Host("a", (2.0, 1.0), pstate=1), Host("b", (1.0,))]
-    assert hosts[0].speed == 1
-    assert Platform(hosts).uniform_speed == 1
-    assert Platform([Host("a", (2.0, 1.0)), hosts[1]]).uniform_speed is None
 
 
 # Several cores ------------------------------------------------------------------------------------
@@ -112,5 +99,18 @@ def test_executors_that_would_share_cores_are_refused() -> None:
     load = workload({"p": compute(3)}, job("j", "p", size=2))
     start = execute("w0!j", "0-1", mapping={"0": "1", "1": "1"})
     assert ends(simulate(Timetable({0: [start]}), load, platform=of_cores(1)))["j"][1] == 6
-    with pytest.raises(ProtocolError, match="several executors on machine 1, which has several"):
+    with pytest.raises(ProtocolError, match="executors on machine 1"):
         simulate(Timetable({0: [start]}), load, platform=of_cores(2))
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan")])
+def test_no_platform_has_such_speeds(factor: float) -> None:
+    with pytest.raises(PlatformError, match="speed factor"):
+        make_homogeneous(2, factor)
+
+
+def test_a_host_begins_in_its_pstate() -> None:
+    hosts = [Host("a", (2.0, 1.0), pstate=1), Host("b", (1.0,))]
+    assert hosts[0].speed == 1
+    assert Platform(hosts).uniform_speed == 1
+    assert Platform([Host("a", (2.0, 1.0)), hosts[1]]).uniform_speed is None

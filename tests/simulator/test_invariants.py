@@ -11,27 +11,22 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 from pathlib import Path
-from threading import Thread
 from typing import Any, cast
 
 import msgspec
 import pytest
-import zmq
 from hypothesis import given
 
 from batsched_py.errors import DeadlockError
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
-from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.referee.referee import Referee
-from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.engine import Outcome, Simulator
 from batsched_py.simulator.files.batsim_files import write_batsim4_outputs
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
 from batsched_py.transport import Partner
-from batsched_py.transport.simulator_socket import SimulatorSocket
-from helpers.examples import few_examples
 from helpers.worlds import SLEEP, WATTS, Profiles, Scheduler, World, worlds
 
 CLOSE = 1e-9  # s: the parallel tasks take dates closer than this for one
@@ -442,62 +437,3 @@ def test_what_holds_in_every_run_with_energy(world: World) -> None:
     done = run(world)
     check_energy(done)
     check_switches_are_answered(done)
-
-
-# Bytes -------------------------------------------------------------------------------------------
-
-
-def serve(address: str, scheduler: Scheduler, errors: list[BaseException]) -> None:
-    """Reply until the simulation ends."""
-    try:
-        with zmq.Context() as context, context.socket(zmq.REP) as socket:
-            socket.setsockopt(zmq.LINGER, 1000)
-            socket.setsockopt(zmq.RCVTIMEO, 5000)
-            socket.bind(address)
-            while not scheduler.ended:
-                raw = socket.recv()
-                if raw == STOP:
-                    return
-                socket.send(codec.encode_decisions(scheduler(codec.decode_events(raw))))
-    except BaseException as error:
-        errors.append(error)
-
-
-STOP = b"the simulation came to a standstill"
-
-
-def behind_a_socket(world: World, options: Options) -> tuple[Outcome, list[str] | None]:
-    errors: list[BaseException] = []
-    with tempfile.TemporaryDirectory() as folder:
-        address = f"ipc://{folder}/s"
-        thread = Thread(target=serve, args=(address, world.scheduler(), errors), daemon=True)
-        thread.start()
-        with SimulatorSocket(address, 5.0, exact=options.exact_times) as front:
-            outcome = finish(world.simulator(options), front)
-            if outcome[1] is not None:
-                front._socket.send(STOP)
-                thread.join(5)
-        thread.join(5)
-    assert not errors
-    return outcome
-
-
-def check_socket(world: World, *, exact: bool) -> None:
-    options = msgspec.structs.replace(world.options, exact_times=exact)
-    inside = finish(world.simulator(options), world.scheduler())
-    outside = behind_a_socket(world, options)
-    assert inside[1] == outside[1]
-    assert files(inside[0]) == files(outside[0])
-
-
-@few_examples
-@given(worlds(whole=True))
-def test_a_socket_changes_nothing_in_whole_seconds(world: World) -> None:
-    """Six decimals are all that there are."""
-    check_socket(world, exact=False)
-
-
-@few_examples
-@given(worlds())
-def test_a_socket_changes_nothing_with_exact_times(world: World) -> None:
-    check_socket(world, exact=True)

@@ -139,20 +139,6 @@ def test_as_one_by_one(
         )
 
 
-def test_many_changes_are_forgotten_but_the_last_of_each() -> None:
-    """Ten thousand changes of one machine leave the others' times as they are."""
-    fast, slow = TracedMachines(NB, traced=False), Twin(NB, False, NO_PROCESSORS)
-    for at in range(10_000):
-        what = "release" if at % 2 else "occupy"
-        getattr(fast, what)(processors("0" if at else "0-1"), float(at))
-        slow.do(what, processors("0" if at else "0-1"), float(at))
-        if at == 1:
-            fast.release(processors("1"), 1.0)
-            slow.do("release", processors("1"), 1.0)
-    assert fast.times() == slow.times()
-    assert list(fast.rows()) == []
-
-
 WORDS: dict[str, tuple[str, str]] = {
     "a machine that computes": ("0", "machine 0 is computing"),
     "one that sleeps": ("1", "machine 1 is sleeping"),
@@ -189,10 +175,19 @@ def test_machines_that_only_compute() -> None:
     assert machines.find_not_free(everything) == processors("1")
     assert not machines.occupy(everything, 2.0)
     assert machines.nb_free == 2
-    assert (
-        machines.explain_refusal(processors("1"))
-        == "machine 1 is in use; expected idle ones, from 0 to 2"
-    )
-    assert machines.explain_refusal(processors("3-4")).startswith(
-        "machine 3 is not on this platform"
-    )
+    assert machines.explain_refusal(processors("1")).startswith("machine 1 is in use")
+    assert machines.explain_refusal(processors("3-4")).startswith("machine 3 is not")
+
+
+def test_many_changes_are_forgotten_but_the_last_of_each() -> None:
+    """Ten thousand changes of one machine leave the others' times as they are."""
+    fast, slow = TracedMachines(NB, traced=False), Twin(NB, False, NO_PROCESSORS)
+    for at in range(10_000):
+        what = "release" if at % 2 else "occupy"
+        getattr(fast, what)(processors("0" if at else "0-1"), float(at))
+        slow.do(what, processors("0" if at else "0-1"), float(at))
+        if at == 1:
+            fast.release(processors("1"), 1.0)
+            slow.do("release", processors("1"), 1.0)
+    assert fast.times() == slow.times()
+    assert list(fast.rows()) == []

@@ -59,17 +59,11 @@ ONE_WAY = [0.0, 1e9, 0.0, 0.0]
 FOUR, OTHERS = range(4), range(4, 8)
 MEASURED: dict[str, tuple[list[Change], list[float]]] = {
     "one host": ([Start(0, [0], [7.3e9], [])], [7.300000000000001]),
-    "four hosts, later": ([Start(1 / 3, [*FOUR], [7.3e9] * 4, [])], [7.633333333333334]),
-    "the slowest decides": ([Start(0, [*FOUR], [1e9, 2e9, 4e9, 5e8], [])], [4.0]),
     "two jobs share a host": ([Start(0, [0], [1e9], []), Start(0, [0], [3e9], [])], [2.0, 4.0]),
     "two hosts": ([talk([0, 1], 1e8)], [0.8006000000000001]),
-    "four hosts, backbone": ([talk(FOUR, 1e7)], [0.48059999999999997]),
-    "eight hosts": ([talk(range(8), 1e7)], [2.2405999999999997]),
     "a ring": ([Start(0, [*FOUR], [0] * 4, RING)], [1.6006]),
     "one message": ([Start(0, [0, 1], [0, 0], ONE_WAY)], [8.0006]),
-    "computation decides": ([talk(FOUR, 1e7, 2e9)], [2.0006]),
     "communication decides": ([talk(FOUR, 1e7, 1e8)], [0.48059999999999997]),
-    "two jobs share the backbone": ([talk(FOUR, 1e7), talk(OTHERS, 1e7)], [0.9606, 0.9606]),
     "a small job comes later": ([talk(FOUR, 1e8), talk(OTHERS, 1e7, time=1)], [5.2806, 1.9606]),
     "different sizes": ([talk([0, 1], 1e8), talk(OTHERS, 1e7)], [1.2806, 0.9606]),
     "two jobs share hosts, links and backbone": (
@@ -85,13 +79,6 @@ def test_as_measured(ref_cluster: Platform, sentence: str) -> None:
     changes, measured = MEASURED[sentence]
     assert ends(ref_cluster, changes) == pytest.approx(measured, abs=1e-12)
     assert Twin(ref_cluster).ends(changes) == pytest.approx(measured, abs=1e-12)
-
-
-def test_a_message_from_another_cluster(ref_cluster: Platform) -> None:
-    """It crosses both backbones and the link between them: 1.6 ms."""
-    hosts = [*ref_cluster.hosts, Host("m0", (1e9,))]  # the master, as if it computed
-    platform = Platform(hosts, [], ref_cluster.network)
-    assert ends(platform, [Start(0, [8, 0], [0, 0], ONE_WAY)]) == pytest.approx([8.0016], abs=1e-12)
 
 
 @pytest.mark.parametrize(("flops", "speed"), [(7.3e9, 1e9), (1e9, 3e9), (123456789.0, 98.095e6)])
@@ -115,30 +102,6 @@ def test_random_mixes_as_measured(shared: Path, ref_cluster: Platform) -> None:
         )
 
 
-SIMPLE = [5e6, 0, 0, 0, 5e6, 5e6, 0, 0, 5e6, 5e6, 0, 0, 5e6, 5e6, 5e6, 0]
-
-
-@pytest.mark.parametrize(
-    ("nb", "flops", "bytes_", "duration"),
-    [
-        (4, [5e6, 0, 0, 0], SIMPLE, 2.083954),
-        (4, [1e7] * 4, 1e6, 0.835644),
-        (4, [2e5] * 4, 0, 0.004124),
-        (4, [0] * 4, 1e6, 0.835644),
-        (2, [1e7 / 2] * 2, 1e6 / 2, 0.123099),  # totals are divided by the number of executors,
-        (4, [1e7 / 4] * 4, 1e6 / 4, 0.211489),  # bytes too
-    ],
-)
-def test_jobs_of_a_real_batsim(
-    shared: Path, nb: int, flops: list[float], bytes_: list[float] | float, duration: float
-) -> None:
-    """The durations of a run on a platform of explicit routes with loopbacks."""
-    folder = shared / "batsim_transcripts" / "02_profile_types_fcfs"
-    platform = read_platform(folder / "small_platform.xml")
-    (end,) = ends(platform, [Start(1.0, list(range(nb)), flops, bytes_)])
-    assert end == pytest.approx(1 + duration, abs=0.6e-6)
-
-
 @pytest.mark.parametrize(
     ("run", "platform", "storage", "duration"),
     [
@@ -155,17 +118,6 @@ def test_storages_of_a_real_batsim(
     sent = [0, 0, 2e6, 0, 0, 2e6, 1e6, 1e6, 0]
     (end,) = ends(read, [Start(0.0, [0, 1, len(read.hosts)], [0, 0, 0], sent)])
     assert end == pytest.approx(duration, abs=0.6e-6)
-
-
-def test_what_asks_for_nothing_ends_at_once() -> None:
-    running = ParallelTasks(make_homogeneous(2))
-    first = running.start(5.0, [0], [0.0])
-    second = running.start(5.0, [0, 1], [0.0, 0.0], 1e6)  # messages take no time here
-    assert running.find_next_time() == 5
-    assert running.advance(5.0) == [first, second]
-    assert first.end == second.end == 5
-    assert running.remaining(first, 5.0) == 0
-    assert running.find_next_time() == inf
 
 
 def test_state_of_a_task(ref_cluster: Platform) -> None:
@@ -185,30 +137,6 @@ def test_state_of_a_task(ref_cluster: Platform) -> None:
     assert running.find_next_time() == inf
     running.cancel(task, 2.0)
     assert task.end == 1.0006
-
-
-def test_a_task_cancelled_during_its_latency_frees_nothing(ref_cluster: Platform) -> None:
-    running = ParallelTasks(ref_cluster)
-    task = running.start(0.0, [0, 1], [0, 0], 1e6)
-    running.cancel(task, 1e-4)
-    assert running.find_next_time() == inf
-    assert running.remaining(task, 1.0) == 1
-
-
-def test_changed_loads_are_those_since_the_last_call() -> None:
-    """The first call returns those that have any; a speed that nobody uses changes none."""
-    running = ParallelTasks(make_homogeneous(4))
-    running.start(0.0, [3], [5e9])
-    assert running.take_changed_loads() == [3]
-    assert running.take_changed_loads() == []
-    running.start(0.0, [1, 2], [1e9, 1e9])
-    assert running.take_changed_loads() == [1, 2]
-    running.set_speed(2, 5e8, 0.5)
-    running.set_speed(0, 5e8, 0.5)
-    assert running.take_changed_loads() == [1, 2]
-    running.advance(running.find_next_time())
-    assert running.take_changed_loads() == [1, 2]
-    assert running.take_changed_loads() == []
 
 
 def test_a_host_without_speed_waits_for_it() -> None:

@@ -86,30 +86,19 @@ def role(text: str) -> str:
         (MASTER, "no hosts"),
         ('<host id="h" speed="1Gf"/>', "no master host"),
         (f'{MASTER}<host id="h" speed="fast"/>', "'fast'"),
-        (f'{MASTER}<host id="h" speed="0Gf"/>', "computes with speed 0 in pstate 0"),
-        (f'{MASTER}<host id="h" speed="1,0" pstate="1"/>', "computes with speed 0 in pstate 1"),
+        (f'{MASTER}<host id="h" speed="0Gf"/>', "speed 0 in pstate"),
         (f'{MASTER}<host id="h"/>', "no attribute 'speed'"),
         (f"{MASTER}{MASTER}", "defined twice"),
-        (f'{MASTER}<storage id="s"/>', "<storage>"),
+        (f'{MASTER}<trace_connect kind="SPEED"/>', "kind 'SPEED'"),
+        ('<cluster id="c" radical="a" speed="1Gf"/>', "numbers and ranges"),
         (f'{MASTER}<include file="/etc/passwd"/>', "<include>"),
         ('<cluster id="c" radical="0-9999999999" speed="1Gf"/>', "more than"),
-        ('<cluster id="c" radical="0-600000,700000-1300000" speed="1Gf"/>', "1000000 hosts"),
         ('<cluster id="c" radical="5-2" speed="1Gf"/>', "reversed"),
-        ('<cluster id="c" radical="a" speed="1Gf"/>', "numbers and ranges"),
         (role("storage"), "no hosts to compute"),
-        (role("cook"), "role 'cook'"),
         (role("storage,compute_node"), "role 'storage,compute_node'"),
         (f'{MASTER}<host id="h" speed="1Gf" core="two"/>', "core 'two'"),
-        (f'{MASTER}<host id="h" speed="1Gf" core="0"/>', "core '0'"),
-        (f'{MASTER}<host id="h" speed="inf"/>', "'inf'"),
-        (f'{MASTER}<host id="h" speed="-1Gf"/>', "'-1Gf'"),
-        ('<i:include xmlns:i="http://www.w3.org/2001/XInclude" href="p.xml"/>', "include>"),
-        (f'{MASTER}<host id="h" speed="1GBps"/>', "'1GBps'"),
         (f'{MASTER}<host id="h" speed="1,2" pstate="2"/>', "pstate '2'"),
-        (f'{MASTER}<host id="h" speed="1" pstate="-1"/>', "pstate '-1'"),
         (f'{MASTER}<host id="h" speed="1" state_file="f"/>', "state_file"),
-        (f'{MASTER}<host id="h" speed="1" availability_file="f"/>', "availability_file"),
-        (f'{MASTER}<trace_connect kind="SPEED"/>', "kind 'SPEED'"),
         ("<zone id='z'>" * 3000 + "</zone>" * 3000, "too deeply"),
     ],
 )
@@ -123,19 +112,15 @@ def test_refuses_and_says_what(tmp_path: Path, inside: str, message: str) -> Non
 XML = "<?xml version='1.0'?>"
 ENCODED = "<?xml version='1.0' encoding='{}'?><platform/>"
 NO_PLATFORM = {
-    "": "not a well-formed XML file",
-    "not xml": "not a well-formed XML file",
-    "<a/>": "the root element must be <platform>",
-    f"{ENTITY}<platform>&a;</platform>": "entities are not allowed",
+    "": "well-formed XML",
+    "<a/>": "must be <platform>",
+    f"{ENTITY}<platform>&a;</platform>": "entities",
     f"{XML}<!DOCTYPE platform [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><platform>&x;</platform>": (
-        "entities are not allowed"
+        "entities"
     ),
     # One long default value could be given to any number of elements.
     f'{XML}<!DOCTYPE platform [<!ATTLIST prop value CDATA "a">]><platform/>': "<!ATTLIST prop ",
-    **{
-        ENCODED.format(encoding): "not a well-formed XML file"
-        for encoding in ("foo", "rot13", "idna", "utf-7", "big5", "undefined")
-    },
+    **{ENCODED.format(encoding): "well-formed XML" for encoding in ("foo", "utf-7")},
 }
 
 
@@ -145,7 +130,7 @@ def test_refuses_what_is_no_platform(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(PlatformError, match=rf"p\.xml: .*{NO_PLATFORM[content]}"):
         read_platform(path)
-    with pytest.raises(UsageError, match=r"there is no file '.*none\.xml'"):
+    with pytest.raises(UsageError, match=r"none\.xml"):
         read_platform(tmp_path / "none.xml")
 
 
@@ -155,14 +140,8 @@ DIGITS = "9" * 5000
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (f'<cluster id="c" radical="{DIGITS}" speed="1"/>', "expected numbers and ranges"),
-        (f'<cluster id="c" radical="0-{DIGITS}" speed="1"/>', "expected numbers and ranges"),
-        (f'<cluster id="c" radical="{"1," * 10**5}x" speed="1"/>', "expected numbers and ranges"),
-        ('<cluster id="c" radical="٣" speed="1"/>', "expected numbers and ranges"),
-        (f'<host id="h" speed="1,2" pstate="{DIGITS}"/>', "expected a number below 2"),
-        (f'<host id="h" speed="{DIGITS}"/>', "expected such as '1Gf'"),
-        (f'<host id="h" speed="1{" " * 10**5}!"/>', "expected such as '1Gf'"),
-        (f'<host id="{"h" * 10**5}"/>', "has no attribute 'speed'"),
+        (f'<host id="h" speed="1,2" pstate="{DIGITS}"/>', "a number below 2"),
+        (f'<host id="h" speed="1{" " * 10**5}!"/>', "such as '1Gf'"),
     ],
 )
 def test_what_is_huge_is_refused_at_once_and_in_a_few_words(
@@ -173,13 +152,6 @@ def test_what_is_huge_is_refused_at_once_and_in_a_few_words(
         read_platform(write(tmp_path, f'<zone id="z" routing="Full">{body}</zone>'))
     assert process_time() - begin < 5  # what is quadratic takes 25 s
     assert len(str(caught.value)) < len(str(tmp_path)) + 320
-
-
-def test_a_schema_that_is_named_is_not_read(tmp_path: Path) -> None:
-    """What the document type points to may be missing, or a file that nobody should see."""
-    head = "<?xml version='1.0'?><!DOCTYPE platform SYSTEM 'file:///etc/passwd'>"
-    body = f'<zone id="z">{MASTER}<host id="h" speed="1"/></zone>'
-    assert [host.name for host in read_platform(write(tmp_path, body, head)).hosts] == ["h"]
 
 
 def test_hosts_of_a_cluster_share_what_they_have(tmp_path: Path) -> None:
@@ -209,26 +181,17 @@ def test_many_zones_are_read_in_linear_time(tmp_path: Path, around: str) -> None
 
 # Roles -------------------------------------------------------------------------------------------
 
-HOSTS = "".join(f'<host id="{name}" speed="1Gf"/>' for name in "dbca")
-
 
 @pytest.mark.parametrize(
     ("in_file", "master", "roles", "read"),
     [
         ({}, "m", {}, "abc  "),
-        ({"m": "master"}, "none", {}, "abc  "),
         ({}, "none", {"m": "master"}, "abc  "),
-        ({}, "m", {"m": "master"}, "abc  "),
         ({"a": "storage", "b": "compute_node", "c": ""}, "m", {}, "bc a"),
         ({}, "m", {"a": "storage", "b": "compute_node", "c": ""}, "bc a"),
-        ({"m": "master"}, "m", {}, "'m' has the role 'master,master'"),
-        ({"m": "compute_node"}, "m", {}, "'m' has the role 'compute_node,master'"),
-        ({"a": "storage"}, "m", {"a": "storage"}, "'a' has the role 'storage,storage'"),
-        ({"a": "compute_node"}, "m", {"a": "storage"}, "'a' has the role 'compute_node,storage'"),
-        ({"a": "compute_node,compute_node"}, "m", {}, "'a' has the role 'compute_node,compute_no"),
-        ({"a": "storage "}, "m", {}, "'a' has the role 'storage '"),
-        ({"a": "master"}, "m", {}, "two master hosts, 'a' and 'm'"),
-        ({}, "m", {"a": "master"}, "two master hosts, 'a' and 'm'"),
+        ({}, "m", {"a": "master"}, "two master hosts"),
+        ({"m": "master"}, "m", {}, "'master,master'"),
+        ({"a": "compute_node,compute_node"}, "m", {}, "'compute_node,compute_no"),
         ({}, "m", {"m": "compute_node"}, "no master host"),
     ],
 )
@@ -276,7 +239,7 @@ def test_speed_0_only_where_nothing_computes(
     inputs = Inputs(platform=path, master_host="h0" if role == "master" else "master_host")
     computes = role == "compute_node"
     if computes and (zero == 0 or (energy and zero != 1)):
-        with pytest.raises(PlatformError, match=rf"platform\.xml: host 'h0' .* in pstate {zero}"):
+        with pytest.raises(PlatformError, match=rf"'h0' .* in pstate {zero}"):
             prepare(inputs, Options(energy=energy))
     else:
         prepare(inputs, Options(energy=energy))
@@ -287,12 +250,6 @@ def test_platforms_of_others(shared: Path, name: str) -> None:
     """Platforms that real Batsim reads."""
     (path,) = (shared / "cases" / name).glob("*.xml")
     assert read_platform(path).hosts
-
-
-def test_a_role_for_nobody(tmp_path: Path) -> None:
-    path = write(tmp_path, f'<zone id="z">{HOSTS}{MASTER}</zone>')
-    with pytest.raises(PlatformError, match="no host 'x'"):
-        read_platform(path, roles={"x": "storage"})
 
 
 def test_properties_of_inner_zones_win(tmp_path: Path) -> None:
@@ -314,7 +271,7 @@ def test_cabinets_and_peers_are_hosts(tmp_path: Path) -> None:
     )
     platform = read_platform(write(tmp_path, body))
     assert [host.name for host in platform.hosts] == ["n1", "n2", "p"]
-    with pytest.raises(PlatformError, match=r"routing 'Cluster' of zone 'z'.*real Batsim"):
+    with pytest.raises(PlatformError, match="routing 'Cluster'"):
         platform.network.find_route("n1", "n2")
 
 
@@ -339,39 +296,33 @@ def cluster(attributes: str) -> str:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (zone(ROUTE + LINK, "Floyd"), "routing 'Floyd' of zone 'z' is not supported"),
-        (zone(ROUTE + LINK, "Dijkstra"), "routing 'Dijkstra'"),
+        (zone(ROUTE + LINK, "Floyd"), "routing 'Floyd'"),
         (f'<zone id="z">{TWO}{MASTER}</zone>', "routing ''"),
         (zone('<bypassRoute src="a" dst="b"/>'), "<bypassRoute>"),
-        (zone('<peer id="p" speed="1Gf"/>'), "<peer>"),
         (zone('<trace_connect kind="BANDWIDTH"/>'), "<trace_connect>"),
-        (zone('<link id="l" bandwidth="inf" latency="0"/>'), "link 'l' has bandwidth 'inf'"),
-        (zone('<link id="l" bandwidth="0" latency="0"/>'), "bandwidth '0'"),
-        (zone('<link id="l" bandwidth="1Gf" latency="0"/>'), "bandwidth '1Gf'"),
+        (zone('<link id="l" bandwidth="inf" latency="0"/>'), "bandwidth 'inf'"),
         (zone('<link id="l" bandwidth="1" latency="-1"/>'), "latency '-1'"),
         (zone('<link id="l" latency="1"/>'), "no attribute 'bandwidth'"),
         (zone('<link id="l" bandwidth="1" bandwidth_file="f"/>'), "bandwidth_file"),
-        (zone('<link id="l" bandwidth="1" latency_file="f"/>'), "latency_file"),
-        (zone('<link id="l" bandwidth="1" state_file="f"/>'), "state_file"),
         (zone('<link id="l" bandwidth="1" sharing_policy="WIFI"/>'), "'WIFI'"),
+        (zone('<link id="l" bandwidth="1Gf" latency="0"/>'), "bandwidth '1Gf'"),
+        (zone('<zone id="z" routing="Full"/>'), "'z' is defined twice"),
+        (cluster('bw="1" lat="1" topology="TORUS" topo_parameters="2"'), "topology 'TORUS'"),
+        (cluster('bw="1" lat="1" limiter_link="5"'), "limiter_link"),
+        (cluster('bw="1" lat="1" bb_lat="1"'), "'bb_bw'"),
         (zone(LINK + LINK), "'l' is defined twice"),
         (zone(ROUTE), "no link 'l'"),
-        (zone(LINK + ROUTE + ROUTE), "from 'a' to 'b' is defined twice"),
-        (zone(LINK + '<route src="a" dst="x"><link_ctn id="l"/></route>'), "'x' is not in zone"),
+        (zone(LINK + ROUTE + ROUTE), "from 'a' to 'b'"),
+        (zone(LINK + '<route src="a" dst="x"><link_ctn id="l"/></route>'), "'x' is not"),
         (
             zone('<link id="l" bandwidth="1" sharing_policy="SPLITDUPLEX"/>' + ROUTE),
             "'l' with the direction",
         ),
         (zone("") + '<zone id="y" routing="Full"/>', "2 outermost zones"),
         (zone("") + '<host id="c" speed="1Gf"/>', "<host> outside"),
-        (zone('<zone id="y" routing="Full"/>', "Vivaldi"), "inside of the Vivaldi zone"),
-        (zone('<zone id="z" routing="Full"/>'), "'z' is defined twice"),
-        (cluster('bw="1" lat="1" topology="TORUS" topo_parameters="2"'), "topology 'TORUS'"),
-        (cluster('bw="1" lat="1" limiter_link="5"'), "limiter_link"),
+        (zone('<zone id="y" routing="Full"/>', "Vivaldi"), "the Vivaldi zone"),
         (cluster('bw="1" lat="1" sharing_policy="WIFI"'), "'WIFI'"),
         (cluster('bw="1" lat="1" bb_bw="1" bb_sharing_policy="SPLITDUPLEX"'), "bb_sharing"),
-        (cluster('bw="1" lat="1" bb_lat="1"'), "'bb_bw'"),
-        (cluster('lat="1"'), "'bw'"),
     ],
 )
 def test_a_network_that_is_not_supported_is_refused_only_when_used(
@@ -384,6 +335,39 @@ def test_a_network_that_is_not_supported_is_refused_only_when_used(
         platform.network.find_route(platform.hosts[0].name, platform.hosts[1].name)
     assert str(path) in str(caught.value)
     assert "real Batsim" in str(caught.value)
+
+
+# What Batsim 4.2.0 does when it sends its first messages, from the master host to itself.
+AT_HOME = '<host id="h" speed="1Gf" coordinates="0 0 0"/>'
+INSIDE = '<cluster id="c" prefix="c" suffix="" radical="0-3" speed="1" bw="1" lat="0"/>'
+
+
+@pytest.mark.parametrize(
+    ("body", "master", "fault"),
+    [
+        (f'<zone id="z" routing="None">{MASTER}{AT_HOME}</zone>', "master_host", "'None'"),
+        (f'<zone id="z" routing="None">{INSIDE}</zone>', "c0", ""),
+        (f'<zone id="z" routing="Vivaldi">{MASTER}{AT_HOME}</zone>', "master_host", "coordinates"),
+        (f'<zone id="z" routing="Vivaldi">{AT_HOME}<host id="i" speed="1"/></zone>', "h", ""),
+        (f'<zone id="z" routing="Full">{MASTER}{AT_HOME}</zone>', "master_host", ""),
+    ],
+)
+def test_the_master_host_must_be_reached(
+    tmp_path: Path, body: str, master: str, fault: str
+) -> None:
+    path = write(tmp_path, body)
+    if fault:
+        with pytest.raises(PlatformError, match=f"cannot be here: .*{fault}"):
+            read_platform(path, master)
+    else:
+        assert read_platform(path, master).hosts
+
+
+@pytest.mark.parametrize("before", ["\n", "\r\n", "  \n \t\n"])
+def test_blank_lines_before_the_declaration(tmp_path: Path, before: str) -> None:
+    """Four of Batsim's own platforms begin with one."""
+    body = f'<zone id="z" routing="Full">{MASTER}{AT_HOME}</zone>'
+    assert read_platform(write(tmp_path, body, before + HEAD)).hosts
 
 
 def test_what_only_looks_special_is_read(tmp_path: Path) -> None:
@@ -399,37 +383,3 @@ def test_where_messages_take_no_time_is_the_plainest_network(tmp_path: Path) -> 
     )
     platform = read_platform(write(tmp_path, f'<zone id="z" routing="Vivaldi">{hosts}</zone>'))
     assert platform.network == Network()
-
-
-# What Batsim 4.2.0 does when it sends its first messages, from the master host to itself.
-AT_HOME = '<host id="h" speed="1Gf" coordinates="0 0 0"/>'
-INSIDE = '<cluster id="c" prefix="c" suffix="" radical="0-3" speed="1" bw="1" lat="0"/>'
-
-
-@pytest.mark.parametrize(
-    ("body", "master", "fault"),
-    [
-        (f'<zone id="z" routing="None">{MASTER}{AT_HOME}</zone>', "master_host", "'None'"),
-        (f'<zone id="z" routing="none">{MASTER}{AT_HOME}</zone>', "master_host", "'None'"),
-        (f'<zone id="z" routing="None">{INSIDE}</zone>', "c0", ""),
-        (f'<zone id="z" routing="Vivaldi">{MASTER}{AT_HOME}</zone>', "master_host", "coordinates"),
-        (f'<zone id="z" routing="Vivaldi">{AT_HOME}<host id="i" speed="1"/></zone>', "h", ""),
-        (f'<zone id="z" routing="Full">{MASTER}{AT_HOME}</zone>', "master_host", ""),
-    ],
-)
-def test_the_master_host_must_be_reached(
-    tmp_path: Path, body: str, master: str, fault: str
-) -> None:
-    path = write(tmp_path, body)
-    if fault:
-        with pytest.raises(PlatformError, match=f"the master host cannot be here: .*{fault}"):
-            read_platform(path, master)
-    else:
-        assert read_platform(path, master).hosts
-
-
-@pytest.mark.parametrize("before", ["\n", "\r\n", "  \n \t\n"])
-def test_blank_lines_before_the_declaration(tmp_path: Path, before: str) -> None:
-    """Four of Batsim's own platforms begin with one."""
-    body = f'<zone id="z" routing="Full">{MASTER}{AT_HOME}</zone>'
-    assert read_platform(write(tmp_path, body, before + HEAD)).hosts

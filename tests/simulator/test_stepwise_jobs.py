@@ -9,8 +9,7 @@ import pytest
 from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.files.output_files import make_jobs_lines
-from batsched_py.simulator.platform.hosts import Platform, make_homogeneous
+from batsched_py.simulator.platform.hosts import Platform
 from helpers.parallel_tasks_twin import star
 from helpers.scripted_schedulers import (
     FINISHED,
@@ -83,51 +82,39 @@ PARTS: Profiles = {
     "four bad": composed("bad", repeat=4, ret=6),
 }
 CASES: dict[str, Case] = {
-    "a delay that is shorter than the walltime": Case(delay(5), (SUCCESS, 5), 9),
     "one that equals it is cut": Case(delay(5), (WALLTIME, 5), 5),
     "a computation that equals it is done": Case(compute(5), (SUCCESS, 5), 5),
     "one that is longer is cut": Case(compute(5), (WALLTIME, 4), 4),
     "a failure": Case(compute(5, ret=42), (FAILED, 5), None, 42),
-    "parts come one after the other": Case(composed("a", "b"), (SUCCESS, 5)),
     "all parts are repeated, not the last": Case(composed("a", "b", repeat=3), (SUCCESS, 15)),
     "nested, each with its repeats": Case(composed("three a", "b", repeat=2), (SUCCESS, 18)),
     "the first failure stops": Case(composed("a", "bad", "a"), (FAILED, 4), None, 7),
     "a failure inside stops the outside, whose own ret does not matter": Case(
         composed("four bad", "a", ret=5), (FAILED, 2), None, 7
     ),
-    "its own ret when all is done": Case(composed("a", repeat=2, ret=9), (FAILED, 4), None, 9),
     "an inner ret stops after its repeats": Case(
         composed("two a, failing", "a"), (FAILED, 4), None, 3
     ),
     "a negative ret is Batsim's walltime": Case(composed("late", "a"), (WALLTIME, 2), None, -4),
-    "so it is of a job of one duration": Case(compute(2, ret=-3), (WALLTIME, 2), None, -3),
-    "a step that is not reached in time": Case(composed("b", "a", "a"), (WALLTIME, 4), 4),
-    "the walltime cuts a computation": Case(composed("a", "b"), (WALLTIME, 4.5), 4.5),
     "a delay that equals what is left is cut": Case(composed("b", "a"), (WALLTIME, 5), 5),
     "a computation that equals what is left is done": Case(composed("a", "b"), (SUCCESS, 5), 5),
     "done at the last instant, what computes next is cut": Case(
         composed("b", repeat=2), (WALLTIME, 3), 3
     ),
     "done at the last instant, a delay is cut": Case(composed("b", "a"), (WALLTIME, 3), 3),
-    "done at the last instant, nothing is done": Case(composed("b", "nothing"), (SUCCESS, 3), 3),
     "the walltime is over all repeats": Case(composed("a", repeat=10**30), (WALLTIME, 7), 7),
     "and inside: a walltime reached is not a failure of a part": Case(
         composed("two a, failing", "a", ret=5), (WALLTIME, 3), 3
     ),
-    "nothing at all takes no time": Case(composed("nothing", repeat=3), (SUCCESS, 0), 5),
-    "words take a tenth of a microsecond": Case({"type": "send", "msg": {}}, (SUCCESS, 1e-7)),
-    "or what they say": Case(composed("words", "a"), (SUCCESS, 5)),
     "they fail with their ret, after their time": Case(WORDS | {"ret": 2}, (FAILED, 3), None, 2),
     "the walltime cuts that time": Case(WORDS, (WALLTIME, 3), 3),
     "unheard, it goes on with the profile for that": Case(LISTENS, (SUCCESS, 2)),
     "which fails with its own ret": Case(LISTENS | {"timeout": "bad"}, (FAILED, 2), None, 7),
     "or afterwards with that of recv": Case(LISTENS | {"ret": 3}, (FAILED, 2), None, 3),
     "a total is shared by all machines": Case(TOTAL, (SUCCESS, 3), size=4, alloc="0-3"),
-    "by fewer, too, than were asked for": Case(TOTAL, (SUCCESS, 6), size=4, alloc="0-1"),
     "as are all totals that a job is composed of": Case(
         composed("total", repeat=2), (SUCCESS, 8), size=4, alloc="0-2"
     ),
-    "the slowest executor decides": Case(PARALLEL, (SUCCESS, 4), size=2, alloc="0-1"),
     "two executors on a machine share it": Case(compute(3), (SUCCESS, 6), size=2, places="00"),
     "which counts only where there are two": Case(
         compute(3), (SUCCESS, 6), size=3, alloc="0-1", places="011"
@@ -136,7 +123,6 @@ CASES: dict[str, Case] = {
         TOTAL, (SUCCESS, 9), size=4, alloc="0-1", places="0001"
     ),
     "delays do not share": Case(delay(3), (SUCCESS, 3), size=2, places="00"),
-    "a permutation changes nothing": Case(PARALLEL, (SUCCESS, 4), size=2, alloc="0-1", places="10"),
 }
 
 
@@ -157,23 +143,16 @@ def test_alone(sentence: str) -> None:
 
 
 SENDING = parallel([0, 0], [0, 1e9, 0, 0])
-RING = parallel([0] * 4, [1e8 if to == (of + 1) % 4 else 0 for of in range(4) for to in range(4)])
 ENOUGH = total(8 * GIGA, 4e7)
 TALKING: dict[str, Case] = {
     "one sends, another receives": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc="0-1"),
-    "whichever host is which": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc="0-1", places="10"),
     # Batsim 4.2.0 with platforms/cluster_128.xml: one computes only, of two the bytes count
     "one executor sends nothing to itself": Case(parallel([GIGA], [1e9]), (SUCCESS, 1.0)),
     "one of two does": Case(
         parallel([GIGA] * 2, [1e9, 0, 0, 0]), (SUCCESS, 8.0006), size=2, alloc="0-1"
     ),
-    "a ring": Case(RING, (SUCCESS, 1.6006), size=4, alloc="0-3"),
-    "all to all, each the same": Case(each(0, 1e8), (SUCCESS, 0.8006), size=2, alloc="0-1"),
     "or a total that they share": Case(total(0, 2e8), (SUCCESS, 0.8006), size=2, alloc="0-1"),
     "a computation that decides": Case(ENOUGH, (SUCCESS, 2.0006), size=4, alloc="0-3"),
-    "latency is paid by each part": Case(
-        composed("talk", repeat=3), (SUCCESS, 3 * 0.8006), size=2, alloc="0-1"
-    ),
 }
 
 
@@ -185,32 +164,14 @@ def test_communication(sentence: str, ref_cluster: Platform) -> None:
     assert ends(run(case, ref_cluster)) == {"j": (state, pytest.approx(time, abs=1e-9))}
 
 
-def test_nothing_has_the_least_execution_time_in_the_table() -> None:
-    """A job of null duration ends at once, and its row says 1e-5 s."""
-    _, line = make_jobs_lines(run(Case(composed("nothing"), (SUCCESS, 0))).jobs)
-    assert line.split(",")[8:12] == ["0.000000", "0.000010", "0.000010", "0.000000"]
-
-
 def test_one_machine_too_many_for_composed_jobs_that_are_not_all_totals() -> None:
-    with pytest.raises(ProtocolError, match="of size 1 was given 2"):
+    with pytest.raises(ProtocolError, match="was given 2"):
         run(Case(composed("total", "a"), (FAILED, 0), alloc="0-1"))
-
-
-def test_jobs_go_on_while_the_scheduler_takes_its_time() -> None:
-    """The reply that starts the job is there ten seconds later."""
-
-    def slow(message: m.Message) -> m.Message:
-        if not isinstance(message.events[0], m.JobSubmitted):
-            return m.Message(message.now, [])
-        return m.Message(10.0, [execute("w0!j", "0")(0.0)])
-
-    load = workload({"main": composed("b", repeat=2), "b": compute(3)}, job("j", "main"))
-    assert ends(simulate(slow, load)) == {"j": (SUCCESS, 6)}
 
 
 def test_executors_that_do_not_fit() -> None:
     """A profile for two executors, a job of three, or a registered one of one."""
-    with pytest.raises(ProtocolError, match="'main' is for 2 executors, it has 3"):
+    with pytest.raises(ProtocolError, match="it has 3"):
         run(Case(PARALLEL, (FAILED, 0), size=3, alloc="0-2"))
     plan = [
         register_profile("p", PARALLEL),
@@ -218,17 +179,14 @@ def test_executors_that_do_not_fit() -> None:
         execute("dyn!j", "0"),
         FINISHED,
     ]
-    with pytest.raises(ProtocolError, match="dyn!j: its profile 'p' is for 2 executors"):
+    with pytest.raises(ProtocolError, match="for 2 executors"):
         simulate(Timetable({0: plan}), options=Options(dynamic_jobs=True))
 
 
 SHARING = Options(compute_sharing=True)
 SHARED: dict[str, tuple[dict[str, tuple[str, float]], dict[str, float]]] = {
     "two computations slow each other": ({"a": ("one", 0), "b": ("three", 0)}, {"a": 2, "b": 4}),
-    "only while both run": ({"a": ("three", 0), "b": ("one", 1)}, {"a": 4, "b": 3}),
     "delays neither slow nor are slowed": ({"a": ("three", 0), "d": ("wait", 0)}, {"a": 3, "d": 2}),
-    "composed jobs where they compute": ({"a": ("three", 0), "c": ("mixed", 0)}, {"a": 4, "c": 4}),
-    "three have a third each": (dict.fromkeys("abc", ("one", 0)), dict.fromkeys("abc", 3)),
 }
 
 
@@ -273,7 +231,7 @@ def test_a_profile_is_released_with_the_first_job_that_has_it(
         9: [execute("w0!d", "0")],
     }
     if released:
-        with pytest.raises(ProtocolError, match=f"leads to '{leads_to}', which is not there at 2"):
+        with pytest.raises(ProtocolError, match=f"leads to '{leads_to}'"):
             simulate(Timetable(plan), workload(profiles, *jobs))
     else:
         assert ends(simulate(Timetable(plan), workload(profiles, *jobs)))["c"] == (SUCCESS, 3)
@@ -304,12 +262,10 @@ NESTED: Profiles = {
 NO_PART = {"current_task_index": -1}
 # Each as in Batsim 4.2.0: -2 if a computation was killed.
 KILLS: dict[str, tuple[str, float, dict[str, Any], int]] = {
-    "in its first part": ("main", 0.5, inside("main", 0, part("a", 0.25)), -1),
     "in a nested delay": ("main", 3, inside("main", 1, inside("in", 0, part("a", 0.5))), -1),
     "in a nested computation": ("main", 5, inside("main", 1, inside("in", 1, part("b", 0.25))), -2),
     "counted over repeats": ("main", 15, inside("main", 1, inside("in", 4, part("a", 0.5))), -1),
     "in a computation": ("b", 1, part("b", 0.25), -2),
-    "in a delay": ("a", 1.5, part("a", 0.75), -1),
     "while it waits": ("listen", 7, inside("listen", 1, NO_PART | {"profile_name": "r"}), -1),
     "while it sends": ("send", 2, NO_PART | {"profile_name": "send"}, -1),
 }
@@ -335,19 +291,6 @@ def test_killed_during_the_latency(time: float, progress: float) -> None:
     """Nothing is done while the first message is under way, here for two seconds."""
     _, done = killed_at(time, "talks", star("SPLITDUPLEX", None, False, 1.0), nb=2)
     assert done == part("talks", pytest.approx(progress, abs=1e-12))
-
-
-def test_killed_although_it_would_have_lasted_for_ever() -> None:
-    """More seconds than a number can say, on a host of a flop in a thousand seconds."""
-    assert killed_at(5, "endless", make_homogeneous(4, 1e-12)) == (-2, part("endless", 0.0))
-
-
-def test_killed_jobs_leave_their_host_to_others() -> None:
-    """What was shared is for the other job alone, and the timers of the killed one mean nothing."""
-    load = workload({"p": compute(4)}, job("a", "p", 9), job("b", "p"))
-    plan = {0: [execute("w0!a", "0"), execute("w0!b", "0")], 2: [kill("w0!a")]}
-    outcome = simulate(Timetable(plan), load, SHARING)
-    assert ends(outcome) == {"a": (KILLED, 2), "b": (SUCCESS, 5)}
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -378,16 +321,11 @@ TALKS: dict[str, Talk] = {
     "a second message does not put off the first": Talk(
         LISTEN, {2.5: ["go"], 3.5: ["no"]}, (SUCCESS, 14)
     ),
-    "they are taken in order": Talk(LISTEN, {0: ["go", "stop"]}, (SUCCESS, 30), main="twice"),
-    "nothing to go on with: it is done": Talk({"polltime": 2}, {3: ["go"]}, (SUCCESS, 4)),
     "any message matches if no pattern is given": Talk(ANYTHING, {3: ["what"]}, (SUCCESS, 14)),
     "polltime is 5 ms if not given": Talk({}, {0.001: ["go"]}, (SUCCESS, 0.005)),
     "looking without end is looking at once": Talk({"polltime": 1e-320}, {3: ["go"]}, (SUCCESS, 3)),
     "without a message it goes on at once": Talk(IMPATIENT, {1: ["go"]}, (SUCCESS, 30)),
-    "with a message it does not": Talk(IMPATIENT, {0: ["go"]}, (SUCCESS, 10)),
-    "its walltime while it waits": Talk(LISTEN, {}, (WALLTIME, 7), walltime=7),
     "a message after the last look before that": Talk(LISTEN, {6.5: ["go"]}, (WALLTIME, 7), 7),
-    "a message before it": Talk(LISTEN, {5.5: ["go"]}, (SUCCESS, 16), 17),
     "the wait counts for what follows": Talk(LISTEN, {5.5: ["go"]}, (WALLTIME, 16), 16),
     "a look at the very walltime is too late": Talk(LISTEN, {5.5: ["go"]}, (WALLTIME, 6), 6),
     "its own ret, when it is done": Talk(LISTEN | {"ret": 8}, {0: ["go"]}, (FAILED, 10)),
@@ -417,13 +355,6 @@ def test_messages(sentence: str) -> None:
     assert ends(simulate(Timetable(plan), load)) == {"j": talk.end}
 
 
-def test_a_message_in_the_reply_that_starts_the_job() -> None:
-    """The job has looked for messages when it is said: it looks again two seconds later."""
-    load = workload(TALKERS | {"r": {"type": "recv", **LISTEN}}, job("j", "r"))
-    plan = {0: [execute("w0!j", "0"), tell("w0!j", "go")]}
-    assert ends(simulate(Timetable(plan), load)) == {"j": (SUCCESS, 12)}
-
-
 def test_messages_for_others_change_nothing() -> None:
     """Neither a job that never listens, nor one that listens while another is spoken to."""
     load = workload(TALKERS | {"r": {"type": "recv", **LISTEN}}, job("a", "r", 9), job("b", "yes"))
@@ -434,50 +365,23 @@ def test_messages_for_others_change_nothing() -> None:
     assert ends(simulate(Timetable(plan), load)) == {"a": (WALLTIME, 9), "b": (SUCCESS, 10)}
 
 
-def test_a_thousand_messages_at_once() -> None:
-    """All are taken in one instant, however many they are."""
-    load = workload(
-        {"main": composed("r", repeat=3000), "r": {"type": "recv"}}, job("j", "main", 10)
-    )
-    texts = [tell("w0!j", "x")] * 3000
-    outcome = simulate(Timetable({0: [*texts, execute("w0!j", "0")]}), load)
-    assert ends(outcome) == {"j": (SUCCESS, 0)}
-
-
-LOOPS: dict[str, tuple[Profiles, int, tuple[str, float]]] = {
-    "work, and look for a message, and work again": (
-        {
-            "main": composed("a", "r"),
-            "r": {"type": "recv", "timeout": "main", "success": "b"},
-            "a": delay(1),
-            "b": delay(5),
-            "keep": composed("b"),
-        },
-        1,
-        (SUCCESS, 1001 + 5),
-    ),
-    "message after message": (
-        {"main": {"type": "recv", "success": "main", "regex": "x", "polltime": 1}},
-        500,
-        (WALLTIME, 2000),
-    ),
-}
-
-
-@pytest.mark.parametrize("sentence", LOOPS)
-def test_loops(sentence: str) -> None:
-    """What leads to itself with time or messages in between goes on for as long as it takes.
+def test_work_and_look_for_a_message_and_work_again() -> None:
+    """What leads to itself with time in between goes on for as long as it takes.
 
     It listens until something is said at 1000.5. If it is killed, its progress is not too deep to
     be sent.
     """
-    profiles, early, end = LOOPS[sentence]
+    profiles: Profiles = {
+        "main": composed("a", "r"),
+        "r": {"type": "recv", "timeout": "main", "success": "b"},
+        "a": delay(1),
+        "b": delay(5),
+        "keep": composed("b"),
+    }
     load = workload(profiles, job("j", "main", 2000))
-    words = [tell("w0!j", "x")] * early
-    plan: dict[float, list[Make]] = {0: [execute("w0!j", "0")], 1000.5: words}
-    assert ends(simulate(Timetable(plan), load)) == {"j": end}
-    plan = {0: [execute("w0!j", "0")], 0.5: words[1:], 1000.25: [kill("w0!j")]}
-    scheduler = Timetable(plan)
+    plan = {0: [execute("w0!j", "0")], 1000.5: [tell("w0!j", "x")]}
+    assert ends(simulate(Timetable(plan), load)) == {"j": (SUCCESS, 1001 + 5)}
+    scheduler = Timetable({0: [execute("w0!j", "0")], 1000.25: [kill("w0!j")]})
     simulate(scheduler, load)
     (killed,) = scheduler.events(m.JobKilled)
     current, depth = killed.job_progress["w0!j"], 0
@@ -500,34 +404,19 @@ def test_the_ret_of_what_leads_to_itself_stays() -> None:
     assert (ends(outcome), outcome.jobs[0].return_code) == ({"j": (FAILED, 0)}, 9)
 
 
-def test_what_jobs_say() -> None:
-    """The message of a send profile is handed on at the instant in which it begins."""
-    send = {"type": "send", "msg": {"n": 1}, "sleeptime": 2}
-    load = workload(
-        {"main": composed("a", "s", repeat=2), "a": delay(1), "s": send}, job("j", "main")
-    )
-    scheduler = Timetable({0: [execute("w0!j", "0")]})
-    assert ends(simulate(scheduler, load)) == {"j": (SUCCESS, 6)}
-    assert scheduler.times(m.FromJobMsg) == [1, 4]
-    assert {(e.job_id, e.msg["n"]) for e in scheduler.events(m.FromJobMsg)} == {("w0!j", 1)}
-
-
 def test_deadlock_names_the_job_that_waits_for_a_message() -> None:
     load = workload({"r": {"type": "recv"}, "a": delay(3)}, job("deaf", "r"), job("done", "a"))
     plan = {0: [execute("w0!deaf", "0"), execute("w0!done", "1")]}
-    with pytest.raises(
-        DeadlockError, match=r"at 3.*1 job waits .1 for a message, running..*w0!deaf"
-    ) as seen:
+    with pytest.raises(DeadlockError, match=r"at 3.*w0!deaf") as seen:
         simulate(Timetable(plan), load)
     assert seen.value.waiting == ["w0!deaf"]
 
 
 LEADS: dict[str, tuple[str, str]] = {
-    "to one that never was": ("never", "leads to 'never', which is not there"),
+    "to one that never was": ("never", "leads to 'never'"),
     "to itself": ("r", "'r' leads to itself"),
+    "to itself, before other work": ("between", "100 deep"),
     "to itself, with work that takes no time": ("at once", "'r' leads to itself"),
-    "to itself, before other work": ("between", "to itself, or to others, more than 100 deep"),
-    "to another that leads back": ("other", "leads to itself, or to others"),
 }
 
 
@@ -554,5 +443,5 @@ def test_leads_to_a_composed_profile_that_was_registered() -> None:
         execute("dyn!j", "0"),
         FINISHED,
     ]
-    with pytest.raises(ProtocolError, match="composed profile 'c', which was registered"):
+    with pytest.raises(ProtocolError, match="composed profile 'c'"):
         simulate(Timetable({0: plan}), options=Options(dynamic_jobs=True))

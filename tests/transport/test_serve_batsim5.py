@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from batsched_py.errors import ProtocolError, SimulationError
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
-from batsched_py.transport import conversation
-from batsched_py.transport import scheduler_socket as transport
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.exchange_replay import find_first_difference, read_turns
 from batsched_py.transport.recording import Recorder
 from helpers import wire5
-from helpers.waiting import LIMIT
 from helpers.wire import ask, conversing, fcfs, peer, serving
 
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -40,36 +32,11 @@ def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
     assert server.conversation.ended
 
 
-def test_the_jobs_of_time_0_may_stand_in_the_first_message(tmp_path: Path) -> None:
-    """So it is with two workloads, or with external events."""
-    first = json.loads(wire5.begins()[:-1])
-    first["events"] += json.loads(wire5.submitted("a", 2)[:-1])["events"]
-    with conversing(tmp_path) as (server, batsim):
-        ask(batsim, wire5.INIT)
-        ((name, _),) = wire5.decisions(ask(batsim, json.dumps(first).encode()))
-        assert name == "ExecuteJobEvent"
-        ask(batsim, wire5.completed("a", 1.0))
-        ask(batsim, wire5.ends(1.0))
-    assert server.error is None
-
-
-@pytest.mark.parametrize("before", [1, 2, 3], ids=["after the hello", "after begin", "later"])
-def test_a_peer_that_vanishes_is_noticed(tmp_path: Path, before: int) -> None:
-    with conversing(tmp_path) as (server, batsim):
-        for raw in (wire5.INIT, wire5.begins(), wire5.submitted("a"))[:before]:
-            ask(batsim, raw)
-    assert isinstance(server.error, SimulationError)
-    assert "closed by the other side" in str(server.error)
-
-
 @pytest.mark.parametrize(
     ("raws", "reason"),
     [
-        ([wire5.INIT], "not one of Batsim 5's protocol"),
-        ([wire5.begins()[:60]], "not one of Batsim 5's protocol"),
-        ([wire5.submitted("a")], "not SIMULATION_BEGINS"),
-        ([wire5.begins(), b"\0\0"], "not one of Batsim 5's protocol"),
-        ([wire5.begins(), wire5.begins()], "came twice"),
+        ([wire5.INIT], "Batsim 5's protocol"),
+        ([wire5.begins(), b"\0\0"], "Batsim 5's protocol"),
         ([wire5.begins(), wire5.completed("a", 1.0)], "'w0!a' does not run"),
         ([wire5.begins(), wire5.submitted("a", now=5.0), wire5.ends(4.0)], "time went back"),
     ],
@@ -85,7 +52,7 @@ def test_nonsense_after_the_hello_ends_it_on_both_sides(
     assert isinstance(server.error, ProtocolError | SimulationError)
 
 
-@pytest.mark.parametrize("nb_bytes", [1, 3, 5])
+@pytest.mark.parametrize("nb_bytes", [3, 5])
 def test_half_a_first_frame_is_refused_and_the_next_is_served(
     tmp_path: Path, nb_bytes: int
 ) -> None:
@@ -113,57 +80,3 @@ def test_a_recording_is_replayed(tmp_path: Path) -> None:
     turns = read_turns(tmp_path / "r.jsonl")
     assert [turn.n for turn in turns] == [2, 4, 6, 8]
     assert find_first_difference(turns, Conversation(fcfs)) is None
-
-
-# Messages that are right by themselves, at whatever moment they come, and odd ones.
-TIMES = st.integers(0, 20).map(float)
-NAMES = st.sampled_from("abc")
-RIGHT = st.one_of(
-    st.just(wire5.INIT),
-    st.builds(wire5.begins, st.integers(0, 4)),
-    st.builds(wire5.submitted, NAMES, st.integers(1, 6), TIMES),
-    st.builds(wire5.completed, NAMES, TIMES),
-    st.builds(wire5.ends, TIMES),
-    st.builds(
-        lambda now, call_id: wire5.message(
-            now, ("RequestedCallEvent", {"call_me_later_id": call_id})
-        ),
-        TIMES,
-        st.sampled_from(["at 3.5", "at nan", "at 1e400", "at", "c1"]),
-    ),
-)
-ODD = st.binary(max_size=40) | st.builds(lambda raw, at: raw[:at], RIGHT, st.integers(0, 90))
-TALK = st.lists(RIGHT | ODD, max_size=8).map(lambda raws: [wire5.INIT, *raws]) | st.lists(
-    RIGHT, max_size=12
-).map(lambda raws: [wire5.INIT, wire5.begins(), *raws])
-
-
-@pytest.fixture(scope="module")
-def folders() -> Iterator[Iterator[Path]]:
-    with tempfile.TemporaryDirectory() as root:
-        yield (Path(root, str(number)) for number in count())
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(TALK, st.booleans())
-def test_never_hangs_over_a_socket(
-    monkeypatch: pytest.MonkeyPatch, folders: Iterator[Path], talk: list[bytes], waits: bool
-) -> None:
-    """The peer says its messages and goes, having waited for the last reply or not."""
-    monkeypatch.setattr(transport, "_TICK", 0.01)
-    monkeypatch.setattr(conversation, "LAST_CALL", 0.02)
-    monkeypatch.setattr(transport, "_FLUSH", 0.1)
-    folder = next(folders)
-    folder.mkdir()
-    with (
-        serving(folder, first_timeout=0.1, silence_timeout=LIMIT) as server,
-        peer(server.endpoint.address) as batsim,
-    ):
-        for number, raw in enumerate(talk, start=1):
-            batsim.send(raw)
-            if not waits and number == len(talk):
-                break
-            while not batsim.poll(20) and server.is_alive():
-                pass
-            if not batsim.poll(0) or batsim.recv().startswith(b"batsched_py cannot"):
-                break
