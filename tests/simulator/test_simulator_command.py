@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -25,7 +24,7 @@ from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange
 from helpers.calling import Called, command
 from helpers.listening_scheduler import NEXT_FRAME, scheduler
-from helpers.waiting import LIMIT
+from helpers.waiting import LIMIT, wait_until
 
 PLATFORM = """<?xml version="1.0"?>
 <platform version="4.1">
@@ -330,7 +329,7 @@ def test_a_socket_of_another_kind_is_left_before_anything_is_said() -> None:
         port = other.bind_to_random_port("tcp://127.0.0.1")
         with front.SimulatorSocket(f"tcp://127.0.0.1:{port}", 0.4) as socket:
             socket._monitor.poll(5000)
-            time.sleep(0.1)  # the connection was refused: what was sent before is not lost
+            wait_until(lambda: not socket._socket.poll(0, zmq.POLLOUT))  # it was refused
             with pytest.raises(SimulationError, match="no scheduler was reached"):
                 socket(m.Message(0.0, []))
     context.term()
