@@ -20,9 +20,7 @@ from batsched_py.files.csv_text import csv_of_rows, format_frame_csv, protect_ce
         "\t=1",
         "\n=1",
         "\N{FULLWIDTH EQUALS SIGN}1",
-        "=\n1",
         "-x",
-        "+x",
     ],
 )
 def test_a_formula_becomes_a_text(text: str) -> None:
