@@ -24,12 +24,6 @@ NAME = f"batsched-test-{os.getpid()}"
 """Of the project, and of both images: nobody else's are touched."""
 TABLES = [f"batsim_{name}.csv" for name in ("jobs", "schedule", "users")]
 
-BAD = """
-class Bad:
-    def schedule(self, now, queue, machine):
-        raise ValueError("oh")
-"""
-
 
 @pytest.fixture(scope="module")
 def images(client: DockerClient) -> Iterator[None]:
@@ -143,10 +137,9 @@ def test_up_fails_with_batsim_if_told_whose_exit_code_counts(project: Project) -
 
 
 def test_an_error_of_the_policy_is_told_by_both(project: Project) -> None:
-    text = (
+    (project.out / "bad.py").write_text(
         "class Bad:\n    def schedule(self, now, queue, machine):\n        raise ValueError('oh')\n"
     )
-    (project.out / "bad.py").write_text(text)
     project.change("serve -v easy", "serve -v /data/out/bad.py:Bad")
     done = project.run("batsim", "up", "--exit-code-from", "scheduler")
     assert done.returncode != 0, done.stdout
