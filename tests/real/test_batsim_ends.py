@@ -90,7 +90,7 @@ def test_a_deadlock_and_a_malformed_platform_are_told(log: Path) -> None:
     Path("p.xml").write_text(
         '<?xml version="1.0"?><platform version="4.1"><what-is-this/></platform>'
     )
-    with pytest.raises(SimulationError, match=r"Parse error at .*p.*\.xml:1"):
+    with pytest.raises(SimulationError, match=r"Parse error.*\.xml:1"):
         simulate(log, backend="batsim", platform="p.xml", timeouts=PATIENT)
 
 

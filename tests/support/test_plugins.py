@@ -121,7 +121,7 @@ def test_the_first_parameter_of_a_user_model_is_no_option(tmp_path: Path) -> Non
     place = write(tmp_path, MODEL.replace("profiles", "profile"))
     with pytest.raises(PluginError, match="has no profiles"):
         plugins.make_users(plugins.load(plugins.USERS, place), place, {}, {}, 0)
-    with pytest.raises(PluginError, match=r"expected def job_ended\("):
+    with pytest.raises(PluginError, match=r"def job_ended\("):
         plugins.load(plugins.USERS, write(tmp_path, MODEL.replace("job_ended", "job_end")))
 
 

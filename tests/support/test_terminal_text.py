@@ -1,4 +1,4 @@
-"""Text from files on a terminal, and readers that have gone."""
+"""Text from files on a terminal, tables, and readers that have gone."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from batsched_py.support.terminal_text import (
     make_message_line,
     one_line,
     print_exactly,
+    print_pairs,
+    print_table,
     standard_streams,
 )
 from helpers.calling import command
@@ -80,7 +82,7 @@ ANY_TERMINAL = [
     "metrics a",
     "metrics --list",
     "list easy",
-    "campaign c.toml --jobs 1 -e campaign",
+    "campaign c.toml --jobs 1 -e campaign --no-report",
     "info sample",
     "--help",
     "simulate sample --scheduler 日本\N{MINUS SIGN}.py:Name",
@@ -142,3 +144,32 @@ def test_whoever_does_not_read_is_no_error_and_a_full_disk_is(tmp_path: Path, ho
             assert "rror" not in done.stderr
             assert "Exception" not in done.stderr
             assert not file or (tmp_path / file).stat().st_size
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+CELLS = [("easy", "3.5"), ("conservative", "12")]
+
+
+def test_a_pipe_has_headings_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("policy", "wait"), CELLS, numeric=("wait",))
+    assert capsys.readouterr().out.splitlines() == [
+        "policy        wait",
+        "easy           3.5",
+        "conservative    12",
+    ]
+
+
+def test_a_terminal_has_a_rule(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_table(("policy", "wait"), CELLS, numeric=("wait",))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "─" * 12 + "  ────"
+    assert len(lines) == 4
+
+
+def test_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    print_pairs([("a", "one"), ("long", "two"), ("b", "")], indent=" ")
+    assert capsys.readouterr().out.splitlines() == [" a     one", " long  two", " b"]
