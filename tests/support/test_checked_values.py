@@ -69,6 +69,7 @@ def test_a_table_becomes_a_struct() -> None:
         ({"groups": [{"count": 1}, {"count": 0}]}, "groups 2: count = 0: expected a whole number"),
         ({"groups": [{"count": 1, "kind": "evn"}]}, "groups 1: kind = 'evn' (did you mean 'even'"),
         ({"groups": [{"count": 1, "kind": "even"}]}, "x.toml: groups 1: not even"),
+        ({"groups": [{"count": 1, "time": "-3"}]}, "groups 1: time = '-3': expected a time"),
         ({"groups": [{"count": 1, "name": " "}]}, "groups 1: name = ' ': expected a name or a"),
     ],
 )
