@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -138,14 +138,14 @@ def test_a_large_pool_is_no_number_of_many_digits() -> None:
 
 def test_many_intervals_take_no_time() -> None:
     """Nor do many gaps: once they took time by their number squared."""
-    begin = perf_counter()
+    begin = process_time()
     assert len(from_text("0-9999999 " * 100_000 + "9999999")) == 10_000_000
     alternating = ProcessorSet.of(range(0, 400_000, 2))
     assert from_text(to_text(alternating)) == alternating
     pool = ProcessorPool(ProcessorSet.interval(0, 400_000))
     assert pool.take(alternating)
     assert pool.take_lowest(150_000).bounds[-1] == 300_000
-    assert perf_counter() - begin < 10
+    assert process_time() - begin < 10
 
 
 @pytest.mark.parametrize("text", ["", " 0", "0 ", "0,1", "3-1", "-1", "a", "0-", "[0]", "0.5"])
