@@ -71,35 +71,15 @@ def test_the_promise_is_of_these_modules() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_what_is_exported_is_what_is_promised(module: str) -> None:
-    exported = import_module(module).__all__
-    assert sorted(promised(module)) == sorted(exported)
-    assert len(exported) == len(set(exported))
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_every_name_is_there(module: str) -> None:
-    for name in import_module(module).__all__:
-        assert getattr(import_module(module), name).__doc__, name
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_no_name_is_that_of_a_module(module: str) -> None:
-    """Which of both one gets would depend on what was imported before; the site shows the other."""
+    """Each name once, with a docstring; none is a module, which would hide it after an import."""
     package = import_module(module)
+    exported = package.__all__
+    assert sorted(promised(module)) == sorted(exported)
+    assert [name for name in exported if not getattr(package, name).__doc__] == []
     if hasattr(package, "__path__"):
-        assert not [name for name in package.__all__ if find_spec(f"{module}.{name}")]
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_names_are_listed_before_they_are_imported(module: str) -> None:
-    program = f"import {module}; assert {{*{module}.__all__}} <= {{*dir({module})}}"
-    assert module in imported_by(program)
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_other_names_are_told(module: str) -> None:
+        assert not [name for name in exported if find_spec(f"{module}.{name}")]
     with pytest.raises(AttributeError, match=rf"{module}.*no_such_name"):
-        _ = import_module(module).no_such_name
+        _ = package.no_such_name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -117,8 +97,6 @@ def test_pages_use_public_names_only(page: Path) -> None:
     [
         "from batsched_py.model.job import Job",
         "from batsched_py import model",
-        "from batsched_py import *",
-        "import batsched_py.run.simulate as s",
         "def f():\n    from batsched_py.report.kit.selection import Runs",
         "import batsched_studies.dynp",
     ],
@@ -134,18 +112,25 @@ def imported_by(program: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_a_policy_file_costs_little() -> None:
-    """Neither the simulator nor numpy nor procset are imported for the names of policies."""
-    heavy = {"numpy", "pandas", "procset", "batsched_py.simulator", "batsched_py.testing"}
-    assert not heavy & imported_by("from batsched_py import Start, Machine, WaitingReason")
+@pytest.mark.parametrize("module", MODULES)
+def test_names_are_listed_before_they_are_imported(module: str) -> None:
+    imports = f"import {module}"
+    assert module in imported_by(f"{imports}; assert {{*{module}.__all__}} <= {{*dir({module})}}")
 
 
-def test_the_kit_needs_no_pytest() -> None:
-    assert not {"pytest", "hypothesis", "procset"} & imported_by("import batsched_py.testing")
+HEAVY = {"numpy", "pandas", "procset"}
 
 
-def test_a_report_without_charts_needs_no_figures() -> None:
-    """The libraries of charts, users and reports are imported when asked for."""
-    program = "import batsched_users, batsched_py.report; from batsched_py.report.kit import table"
-    assert not {"altair", "networkx"} & imported_by(program)
-    assert not {"numpy", "pandas"} & imported_by("import batsched_users, batsched_py.report.kit")
+@pytest.mark.parametrize(
+    ("module", "names", "heavy"),
+    [
+        ("batsched_py", "Start, Machine, WaitingReason", {*HEAVY, "batsched_py.simulator"}),
+        ("batsched_py", "testing", {"pytest", "hypothesis", "procset"}),
+        ("batsched_py.report.kit", "table", {"altair", "networkx"}),
+        ("batsched_py.report", "kit", {"numpy", "pandas"}),
+        ("batsched_users", "__all__", {"numpy", "pandas", "networkx"}),
+    ],
+)
+def test_names_cost_little(module: str, names: str, heavy: set[str]) -> None:
+    """Libraries are imported when something of theirs is asked for."""
+    assert not heavy & imported_by(f"from {module} import {names}")

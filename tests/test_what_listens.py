@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import socket
@@ -24,17 +25,18 @@ pytestmark = [
 
 US = [sys.executable, "-m", "batsched_py"]
 
-# A policy that waits, once it has begun, until it may go on.
+# A policy that waits, once it has begun, until somebody writes to the pipe ``go``.
 WAITS = """
-import time
 from pathlib import Path
 from batsched_py import Start
 
 class Waits:
     def schedule(self, now, queue, machine):
         Path(__file__).with_name("began").touch()
-        while not Path(__file__).with_name("go").exists():
-            time.sleep(0.02)
+        go = Path(__file__).with_name("go")
+        if go.exists():
+            go.read_text()
+            go.unlink()
         for job in list(queue):
             if job.size <= machine.free:
                 yield Start(job)
@@ -44,7 +46,8 @@ CAMPAIGN = '[run]\nfirst = 20\nscheduler = "waits.py:Waits"\n'
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    """A folder with a campaign whose run waits for the file ``go``."""
+    """A folder with a campaign whose run waits for the pipe ``go``."""
+    os.mkfifo(tmp_path / "go")
     (tmp_path / "waits.py").write_text(WAITS)
     (tmp_path / "test.toml").write_text(CAMPAIGN)
     return tmp_path
@@ -155,7 +158,7 @@ def test_a_run_with_two_processes_uses_a_unix_socket_of_its_own(
         assert len(program.unix_sockets()) == 1
         assert len(program.processes()) >= 3
         assert is_closed_to_others(program, temporary)
-        (study / "go").touch()
+        (study / "go").write_text("")
         assert program.process.wait(LIMIT) == 0
 
 

@@ -37,39 +37,23 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wheel,) = folder.glob("*.whl")
     venv.create(folder / "venv", with_pip=False, symlinks=True)
     interpreter = folder / "venv/bin/python"
-    place = Path(
-        run(
-            interpreter, "-c", "import sysconfig as s; print(s.get_path('purelib'))", folder=folder
-        ).strip()
-    )
+    asked = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    place = Path(run(interpreter, "-c", asked, folder=folder).strip())
     # Dependencies by their folders: a .pth file here would be read there, and name the sources.
     search_path = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path}
     needed = [path for path in search_path if path.endswith("site-packages")]
     (place / "needed.py").write_text(f"import sys\nsys.path += {needed!r}\n")
     (place / "needed.pth").write_text("import needed\n")
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        place,
-        wheel,
-        folder=folder,
-    )
+    install = ("pip", "install", "--no-deps", "--no-index", "--target", place, wheel)
+    run(sys.executable, "-m", *install, folder=folder)
     return interpreter
 
 
-def test_nothing_comes_from_the_sources(python: Path, tmp_path: Path) -> None:
-    names = ("batsched_py", "batsched_users", "batsched_studies")
-    code = f"import {', '.join(names)}\nfor m in ({', '.join(names)}): print(list(m.__path__)[0])"
+def test_the_main_campaign_runs_away_from_the_sources(python: Path, tmp_path: Path) -> None:
+    names = "batsched_py, batsched_users, batsched_studies"
+    code = f"import {names}\nfor m in ({names}): print(list(m.__path__)[0])"
     for place in run(python, "-c", code, folder=tmp_path).splitlines():
         assert python.parents[1] in Path(place).parents
-
-
-def test_the_main_campaign_runs(python: Path, tmp_path: Path) -> None:
     line = (python, "-m", "batsched_py", "campaign", "replay_feedback", "--quick", "-e", "out")
     run(*line, folder=tmp_path)
     assert (tmp_path / "out/results.csv").read_text().count("\n") > 1

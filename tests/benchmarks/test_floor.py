@@ -1,19 +1,25 @@
-"""The floors of the benchmarks give the schedule of EASY, else they would be no floors."""
+"""The floors of the benchmarks give the schedules of EASY and of planners, as floors must."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+import floor_plan
 import pytest
 from floor import Columns, Scanned, easy, read
 from floor_queue import Blocks
 from hypothesis import given
 from hypothesis import strategies as st
+from planning_rows import FREE, NOW, busy_machine, usual_jobs
 
 from batsched_py import load_workload, simulate
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.queue.orders import find_fixed_key
+from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.logs.log_archive import find_log
+from helpers.examples import few_examples
 from helpers.logs import swf_text
 
 KINDS = [Scanned, Blocks]
@@ -58,18 +64,20 @@ def test_by_hand(tmp_path: Path, kind: type[Scanned] | type[Blocks]) -> None:
     assert floors(read(path), kind) == expected == ours(path)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("gaps", [1.0, 0.25])
-def test_the_sample_log(kind: type[Scanned] | type[Blocks], gaps: float) -> None:
+def test_the_sample_log() -> None:
+    """With four times the load."""
     path = find_log("sample")
     jobs = read(path)
-    jobs = jobs._replace(submit=tuple(gaps * submit for submit in jobs.submit))
-    assert floors(jobs, kind) == ours(path, gaps)
+    jobs = jobs._replace(submit=tuple(0.25 * submit for submit in jobs.submit))
+    expected = ours(path, 0.25)
+    for kind in KINDS:
+        assert floors(jobs, kind) == expected
 
 
 times, sizes = st.integers(0, 40), st.integers(1, 4)
 
 
+@few_examples
 @given(st.lists(st.tuples(times, times, sizes, st.integers(-1, 60)), min_size=1, max_size=80))
 def test_logs_that_nobody_drew(
     tmp_path_factory: pytest.TempPathFactory, jobs: list[tuple[int, int, int, int]]
@@ -80,3 +88,18 @@ def test_logs_that_nobody_drew(
     expected = ours(path)
     for kind in KINDS:
         assert floors(read(path), kind) == expected
+
+
+@pytest.mark.parametrize("order", ["fcfs", "sjf", "ljf"])
+def test_plans_are_ours(order: str) -> None:
+    machine, queue, policy = busy_machine(), WaitingQueue(), Planning(order=order)
+    jobs = usual_jobs(200)
+    releases = [(end, size) for end, size, _, _ in machine.expected_releases()]
+    for job in jobs:
+        queue.append(job)
+    ordered = list(queue.ranked(find_fixed_key(order)))
+    list(policy.schedule(NOW, queue, machine))
+    line = floor_plan.FreeProcessors(NOW, FREE, releases)
+    starts = floor_plan.plan([(j.size, j.estimate, j.submit_time) for j in ordered], line)
+    assert [start for _, start in policy.planner.plan] == starts
+    assert min(starts) == NOW < max(starts)

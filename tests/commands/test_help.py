@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -35,13 +36,6 @@ def test_the_commands_stand_in_groups_and_are_not_cut() -> None:
     named = sorted(sum(GROUPS.values(), ()))
     assert named == sorted({*PLACES, *find_entry_points(COMMANDS)})
     assert "..." not in shown.partition("Start here")[2]
-
-
-@pytest.mark.parametrize("group", ["users", "logs"])
-def test_subcommands_are_not_cut(group: str) -> None:
-    assert "..." not in command(None, group, "--help").stdout.partition("Commands:")[2].replace(
-        "LOG...", ""
-    ).replace("INPUT...", "")
 
 
 def test_every_setting_of_a_simulation_is_under_its_heading() -> None:
@@ -95,9 +89,7 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
     ("line", "work"),
     [
         ("--help", LIBRARIES | WORK | {"batsched_py.run"}),
-        ("--version", LIBRARIES | WORK | {"batsched_py.run"}),
         ("list", LIBRARIES | WORK | {"batsched_py.run"}),
-        ("logs list", LIBRARIES | WORK | {"importlib.metadata"}),
         ("info sample", LIBRARIES - {"numpy"} | WORK | {"importlib.metadata"}),
     ],
 )
@@ -156,14 +148,14 @@ def test_the_end_is_told_in_a_line_while_the_command_line_is_imported(tmp_path: 
 
 def test_list_shows_the_options_of_one(tmp_path: Path) -> None:
     shown = command(None, "list", "easy").stdout
-    assert "backfill_order  null     str | None" in shown
+    assert re.search(r"order +null +str", shown)
     (tmp_path / "mine.py").write_text(
         "class Mine:\n    def __init__(self, *, share=0.5, must: int): ...\n"
         "    def schedule(self, now, queue, machine): ...\n"
     )
     own = command(tmp_path, "list", "mine.py:Mine").stdout
-    assert "must    must be given  int" in own
+    assert re.search(r"be given +int", own)
     assert "-O OPTION=VALUE" in own
     assert "-U OPTION=VALUE" in command(None, "list", "feedback").stdout
     assert "recorded time" in command(None, "list", "rigid").stdout
-    assert "did you mean 'easy'" in command(None, "list", "esay").stderr
+    assert "'easy'" in command(None, "list", "esay").stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -24,11 +24,15 @@ class Target(NamedTuple):
     name: str
     seeds: Callable[[], Sequence[bytes]]
     """Small inputs that are right."""
-    check: Callable[[bytes], str]
+    feed: Callable[[bytes], str]
     """Feeds an input to the reader, in the working directory, which is a folder for it. Returns
-    why it was refused, empty if it was not; raises anything else for a broken promise."""
-    tokens: Sequence[str]
+    or raises why it was refused, empty if it was not; raises anything else for a broken promise."""
+    tokens: Sequence[str] = ()
     """Words of the format."""
+
+    def check(self, data: bytes) -> str:
+        """Return why an input was refused, empty if it was not."""
+        return reason(self.feed, data)
 
 
 def words(text: str) -> list[str]:
@@ -36,8 +40,34 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
+class Refused(Exception):  # noqa: N818 - it is none of the reader
+    """An input was refused as it should be, with this message."""
+
+
+def reason(check: Callable[..., str], *arguments: Any) -> str:
+    """Return what a check returns, or why it was refused."""
+    try:
+        return check(*arguments)
+    except Refused as refused:
+        return str(refused)
+
+
+def reasons(check: Callable[..., str], values: Iterable[Any]) -> str:
+    """Return why an input was refused with each of some values."""
+    return " / ".join(reason(check, value) for value in values)
+
+
 class TooSlow(BaseException):
     """An input takes too long; no ``except Exception`` catches it."""
+
+
+@contextmanager
+def refusing(kind: type[BatschedError], *names: object) -> Iterator[None]:
+    """Take errors of a kind that have these names for a refusal."""
+    try:
+        yield
+    except kind as error:
+        raise Refused(refusal(error, *map(str, names))) from None
 
 
 def refusal(error: BatschedError, *names: str) -> str:

@@ -13,9 +13,9 @@ LIMIT = 300.0
 """Seconds after which a wait counts as in vain: far more than anything takes on a slow machine."""
 
 
-def wait_until(condition: Callable[[], T]) -> T:
+def wait_until(condition: Callable[[], T], limit: float = LIMIT) -> T:
     """Wait until a condition holds, and return what it gives; fail if it never does."""
-    end = time.monotonic() + LIMIT
+    end = time.monotonic() + limit
     while time.monotonic() < end:
         if holds := condition():
             return holds

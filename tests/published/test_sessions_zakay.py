@@ -28,6 +28,7 @@ from batsched_users.studies.thresholds import (
 )
 
 KTH, SP2, DS, BLUE = LOGS = ("KTH-SP2", "SDSC-SP2", "SDSC-DS", "SDSC-BLUE")
+EACH = pytest.mark.parametrize("log", [KTH, SP2, DS, pytest.param(BLUE, marks=pytest.mark.long)])
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ KTH, SP2, DS, BLUE = LOGS = ("KTH-SP2", "SDSC-SP2", "SDSC-DS", "SDSC-BLUE")
         (KTH, (0, 0, 0)),
         (SP2, (0, -1, 0)),  # one batch fewer, all else equal
         (DS, 0.001),  # 2.1-cln has 42 more jobs
-        (BLUE, 0.002),  # 4.2-cln has 256 more jobs
+        pytest.param(BLUE, 0.002, marks=pytest.mark.long),  # 4.2-cln has 256 more jobs
     ],
 )
 def test_counts(shared: Path, log: str, off: tuple[int, int, int] | float) -> None:
@@ -77,7 +78,7 @@ def test_share_of_long_sessions(
 @pytest.mark.parametrize(
     ("log", "cut", "exponent"),
     [
-        (BLUE, 120, -3.0),  # "slightly above"
+        pytest.param(BLUE, 120, -3.0, marks=pytest.mark.long),  # "slightly above"
         pytest.param(BLUE, 60, -3.9, marks=pytest.mark.long),
         pytest.param(BLUE, 30, -3.9, marks=pytest.mark.long),
         (SP2, 120, -3.4),
@@ -116,7 +117,7 @@ def test_most_sessions_and_batches_have_one_job(shared: Path) -> None:
     assert all(c.single_job_batches > 0.73 for c in counts.values())
 
 
-@pytest.mark.parametrize("log", LOGS)
+@EACH
 def test_inter_arrival_times_flatten(shared: Path, log: str) -> None:
     """E1: the derivative still drops visibly before 40 minutes and is nearly flat after 100."""
     per_minute = measure_inter_arrivals(select_jobs_that_ran(shared, log)).derivative
@@ -128,7 +129,7 @@ def test_inter_arrival_times_flatten(shared: Path, log: str) -> None:
     assert steepness[0] > 30 * steepness[2]
 
 
-@pytest.mark.parametrize("log", LOGS)
+@EACH
 def test_last_gives_the_more_believable_think_times(shared: Path, log: str) -> None:
     """E2: those of Last's own batches are near to the common ones, those of Max's are not."""
     times = compare_think_times(select_jobs_that_ran(shared, log))

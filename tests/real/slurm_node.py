@@ -13,11 +13,11 @@ import secrets
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from helpers.waiting import wait_until
 from real.packages import program as installed
 from real.packages import what_to_install
 
@@ -184,11 +184,9 @@ def _state_of_node(variables: Mapping[str, str]) -> str:
 
 
 def _end_jobs(variables: Mapping[str, str]) -> None:
-    deadline = time.monotonic() + _LIMIT
-    with suppress(subprocess.TimeoutExpired):
+    with suppress(subprocess.TimeoutExpired, AssertionError):
         _ask(variables, "scancel", "--partition=main")
-        while _ask(variables, "squeue", "--noheader") and time.monotonic() < deadline:
-            time.sleep(0.1)
+        wait_until(lambda: not _ask(variables, "squeue", "--noheader"), _LIMIT)
 
 
 def _kill_left(conf: Path) -> None:
@@ -201,10 +199,9 @@ def _kill_left(conf: Path) -> None:
 
 
 def _wait_until(condition: Callable[[], bool], folder: Path) -> None:
-    deadline = time.monotonic() + _LIMIT
-    while not condition():
-        if time.monotonic() > deadline:
-            logs = [*folder.glob("*.said"), *folder.glob("*.log")]
-            texts = [f"{log.name}:\n{log.read_text(errors='replace')[-1000:]}" for log in logs]
-            raise RuntimeError(f"no Slurm within {_LIMIT:g} s\n" + "\n".join(texts))
-        time.sleep(0.1)
+    try:
+        wait_until(condition, _LIMIT)
+    except AssertionError:
+        logs = [*folder.glob("*.said"), *folder.glob("*.log")]
+        texts = [f"{log.name}:\n{log.read_text(errors='replace')[-1000:]}" for log in logs]
+        raise RuntimeError(f"no Slurm within {_LIMIT:g} s\n" + "\n".join(texts)) from None

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -69,14 +68,6 @@ def test_its_first_error_is_told_soon(log: Path, batsim: str, told: str) -> None
     assert "libsimgrid" not in str(error.value)
 
 
-def test_a_malformed_platform_is_told(log: Path) -> None:
-    Path("p.xml").write_text(
-        '<?xml version="1.0"?><platform version="4.1"><what-is-this/></platform>'
-    )
-    with pytest.raises(SimulationError, match=r"Parse error at .*p.*\.xml:1"):
-        simulate(log, backend="batsim", platform="p.xml", timeouts=PATIENT)
-
-
 def test_an_error_of_ours_is_told_before_its_own(log: Path) -> None:
     """It aborts on a reply that is none, and that is not the cause."""
     Path("bad.py").write_text(
@@ -84,19 +75,23 @@ def test_an_error_of_ours_is_told_before_its_own(log: Path) -> None:
         "    def schedule(self, now, queue, machine):\n"
         "        raise ValueError('mine')\n"
     )
-    told = (
-        "^the scheduler exited with 1: .*mine.*; Batsim .*Invalid JSON message: could not be parsed"
-    )
+    told = "^the scheduler exited with 1: .*mine.*; Batsim .*JSON"
     with pytest.raises(SimulationError, match=told):
         simulate(log, backend="batsim", scheduler="bad.py:Bad", timeouts=PATIENT)
 
 
-def test_a_deadlock_is_told_although_it_exits_with_0(log: Path) -> None:
+def test_a_deadlock_and_a_malformed_platform_are_told(log: Path) -> None:
+    """Batsim exits with 0 after a deadlock."""
     Path("idle.py").write_text(
         "class Idle:\n    def schedule(self, now, queue, machine):\n        return ()\n"
     )
-    with pytest.raises(SimulationError, match="exited with 0: Oops! Deadlock detected"):
+    with pytest.raises(SimulationError, match=r"exited with 0: .*Deadlock"):
         simulate(log, backend="batsim", scheduler="idle.py:Idle", timeouts=PATIENT)
+    Path("p.xml").write_text(
+        '<?xml version="1.0"?><platform version="4.1"><what-is-this/></platform>'
+    )
+    with pytest.raises(SimulationError, match=r"Parse error.*\.xml:1"):
+        simulate(log, backend="batsim", platform="p.xml", timeouts=PATIENT)
 
 
 def test_its_log_is_short_unless_all_of_it_is_asked_for(log: Path) -> None:
@@ -109,28 +104,13 @@ def test_its_log_is_short_unless_all_of_it_is_asked_for(log: Path) -> None:
     assert "network/INFO" in Path("True/batsim.log").read_text()
 
 
-def has_begun(folder: Path) -> Callable[[], bool]:
-    return lambda: BEGUN in (folder / "serve.log").read_text()
-
-
-def at_begin(serve: subprocess.Popen[bytes], batsim: subprocess.Popen[bytes], folder: Path) -> None:
-    wait_until(has_begun(folder))
-
-
-def asleep(serve: subprocess.Popen[bytes], batsim: subprocess.Popen[bytes], folder: Path) -> None:
-    """Batsim computes for longer than anybody waits."""
-    wait_until(has_begun(folder))
-    batsim.send_signal(signal.SIGSTOP)
-    time.sleep(0.1)  # what was on its way is answered
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("when", [at_begin, asleep])
+@pytest.mark.parametrize("asleep", [False, True])
 @pytest.mark.parametrize("address", ["ipc://s", "tcp://127.0.0.1:*"])
 def test_it_does_not_wait_for_a_serve_that_was_ended(
-    log: Path, tmp_path: Path, address: str, when: Callable[..., None], number: int
+    log: Path, address: str, asleep: bool, number: int
 ) -> None:
-    """It is refused when it asks next; serve stays until then."""
+    """It is refused when it asks next, also if it computes for longer than anybody waits."""
     subprocess.run([*PROGRAM, "convert", "sample", "workload.json"], check=True)
     serve_line = [*PROGRAM, "serve", "-s", address, "-e", "o/a"]
     line = ["batsim", "-p", str(ROOT / "platforms/ideal_64.xml"), "-w", "workload.json"]
@@ -141,9 +121,12 @@ def test_it_does_not_wait_for_a_serve_that_was_ended(
         line += ["-s", said[1], "-e", "o/b", "-q"]
         batsim = subprocess.Popen(line)
         stack.callback(batsim.kill)
-        when(serve, batsim, tmp_path)
+        wait_until(lambda: BEGUN in Path("serve.log").read_text())
+        if asleep:
+            batsim.send_signal(signal.SIGSTOP)
+            time.sleep(0.1)  # what was on its way is answered
         serve.send_signal(number)
-        if when is asleep:
+        if asleep:
             wait_until(lambda: "Batsim still computes" in Path("serve.log").read_text())
             batsim.send_signal(signal.SIGCONT)
         assert serve.wait(LIMIT) == 130

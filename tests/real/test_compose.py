@@ -24,12 +24,6 @@ NAME = f"batsched-test-{os.getpid()}"
 """Of the project, and of both images: nobody else's are touched."""
 TABLES = [f"batsim_{name}.csv" for name in ("jobs", "schedule", "users")]
 
-BAD = """
-class Bad:
-    def schedule(self, now, queue, machine):
-        raise ValueError("oh")
-"""
-
 
 @pytest.fixture(scope="module")
 def images(client: DockerClient) -> Iterator[None]:
@@ -130,7 +124,7 @@ def test_up_fails_with_our_process_and_leaves_no_results_of_the_run_before(
     project.change("serve -v easy", "serve -v eazy")
     done = project.run("batsim", "up")
     assert done.returncode == 1, done.stdout
-    assert "did you mean 'easy'" in done.stdout
+    assert "'easy'" in done.stdout
     assert project.tables() == []
 
 
@@ -143,15 +137,14 @@ def test_up_fails_with_batsim_if_told_whose_exit_code_counts(project: Project) -
 
 
 def test_an_error_of_the_policy_is_told_by_both(project: Project) -> None:
-    text = (
+    (project.out / "bad.py").write_text(
         "class Bad:\n    def schedule(self, now, queue, machine):\n        raise ValueError('oh')\n"
     )
-    (project.out / "bad.py").write_text(text)
     project.change("serve -v easy", "serve -v /data/out/bad.py:Bad")
     done = project.run("batsim", "up", "--exit-code-from", "scheduler")
     assert done.returncode != 0, done.stdout
     assert "error: ValueError: oh" in done.stdout
-    assert "batsched_py cannot answer" in done.stdout
+    assert "cannot answer" in done.stdout
 
 
 def test_without_the_folder_of_the_results_nothing_runs(project: Project) -> None:

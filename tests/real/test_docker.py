@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,6 +62,20 @@ def simulate(folder: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
+def ended(process: subprocess.Popen[str], expected: int = 0) -> Called:
+    """Wait for the end of a simulation; assert its exit code."""
+    done = Called(*process.communicate(timeout=LIMIT))
+    assert process.returncode == expected, done.stderr
+    return done
+
+
+class Called(NamedTuple):
+    """What a command said."""
+
+    stdout: str
+    stderr: str
+
+
 def containers(client: DockerClient, folder: Path) -> list[Container]:
     """Return what the engine has of the run in ``folder``, by its label."""
     label = f"batsched_py={folder.resolve()}/x_docker"
@@ -73,11 +87,6 @@ class Waiting(NamedTuple):
 
     process: subprocess.Popen[str]
     container: Container
-
-    def end(self) -> tuple[int, str]:
-        """Return exit code and stderr."""
-        _, stderr = self.process.communicate(timeout=LIMIT)
-        return self.process.returncode, stderr
 
 
 @pytest.fixture
@@ -98,10 +107,8 @@ def waiting(client: DockerClient, image: str, tmp_path: Path) -> Iterator[Waitin
 
 
 def test_it_simulates_what_the_embedded_simulator_does(image: str, tmp_path: Path) -> None:
-    process = simulate(tmp_path, "--check-against", "docker")
-    stdout, stderr = process.communicate(timeout=LIMIT)
-    assert process.returncode == 0, stderr
-    assert "embedded and docker: all 6 jobs are equal" in stdout
+    done = ended(simulate(tmp_path, "--check-against", "docker"))
+    assert "all 6 jobs" in done.stdout
 
 
 def test_an_image_of_batsim_5_needs_no_entry_point(
@@ -112,10 +119,8 @@ def test_an_image_of_batsim_5_needs_no_entry_point(
     with imported_image(tag, []):
         monkeypatch.setenv(IMAGE_VARIABLE, tag)
         for users in ([], ["--users", "feedback"]):
-            process = simulate(tmp_path, "--check-against", "docker", *users)
-            stdout, stderr = process.communicate(timeout=LIMIT)
-            assert process.returncode == 0, stderr
-            assert "embedded and docker: all 6 jobs are equal" in stdout
+            done = ended(simulate(tmp_path, "--check-against", "docker", *users))
+            assert "all 6 jobs" in done.stdout
             told = json.loads((tmp_path / "x_docker_run.json").read_text())["backend"]
             assert told["batsim_version"] == "v5.0.0-rc2"
     assert not containers(client, tmp_path)
@@ -123,8 +128,7 @@ def test_an_image_of_batsim_5_needs_no_entry_point(
 
 def test_nothing_is_left_but_files_of_who_called(waiting: Waiting, tmp_path: Path) -> None:
     (tmp_path / "go").touch()
-    code, stderr = waiting.end()
-    assert code == 0, stderr
+    ended(waiting.process)
     outputs = [tmp_path / "x_docker/batsim.log", *(tmp_path / "x_docker/output").iterdir()]
     assert {path.name for path in outputs} >= {"batsim.log", "out_jobs.csv", "out_schedule.csv"}
     assert {(path.stat().st_uid, path.stat().st_gid) for path in outputs} == {
@@ -180,7 +184,7 @@ def test_it_may_write_its_results_and_nothing_else(
     if engine["PidsLimit"]:
         assert limits["PidsLimit"] == 4096
     (tmp_path / "go").touch()
-    assert waiting.end()[0] == 0
+    ended(waiting.process)
 
 
 def test_a_container_that_is_out_of_memory_says_so(
@@ -189,29 +193,22 @@ def test_a_container_that_is_out_of_memory_says_so(
     if not client.info()["MemoryLimit"]:
         pytest.skip("this engine cannot limit memory")
     monkeypatch.setenv(MEMORY_VARIABLE, "16m")
-    process = simulate(tmp_path, "--backend", "docker")
-    _, stderr = process.communicate(timeout=LIMIT)
-    assert process.returncode == 1
-    assert "killed since it took more memory than the 16 MiB that it may" in stderr
-    assert f"the variable {MEMORY_VARIABLE} gives it more" in stderr
+    done = ended(simulate(tmp_path, "--backend", "docker"), 1)
+    assert "the 16 MiB" in done.stderr
+    assert f"the variable {MEMORY_VARIABLE}" in done.stderr
     assert not containers(client, tmp_path)
 
 
-def test_the_image_that_ran_is_told(image: str, client: DockerClient, tmp_path: Path) -> None:
-    process = simulate(tmp_path, "--backend", "docker")
-    _, stderr = process.communicate(timeout=LIMIT)
-    assert process.returncode == 0, stderr
+def test_the_image_that_ran_is_told_and_the_commands_do_it_again(
+    image: str, client: DockerClient, tmp_path: Path
+) -> None:
+    ended(simulate(tmp_path, "--backend", "docker"))
     told = json.loads((tmp_path / "x_run.json").read_text())["backend"]
     assert told["image"] == image
     assert told["batsim"] == client.images.get(image).id
     assert told["batsim"] in told["commands"]
-
-
-@pytest.mark.skipif(shutil.which("docker") is None, reason="there is no program docker")
-def test_the_commands_that_are_kept_do_it_again(image: str, tmp_path: Path) -> None:
-    process = simulate(tmp_path, "--backend", "docker")
-    _, stderr = process.communicate(timeout=LIMIT)
-    assert process.returncode == 0, stderr
+    if shutil.which("docker") is None:
+        pytest.skip("there is no program docker")
     jobs = tmp_path / "x_docker/output/out_jobs.csv"
     first = jobs.read_text()
     jobs.unlink()
@@ -223,32 +220,29 @@ def test_the_commands_that_are_kept_do_it_again(image: str, tmp_path: Path) -> N
     assert subprocess.run(["sh", commands], timeout=LIMIT).returncode == 2  # the container ends too
 
 
-def test_ctrl_c_leaves_nothing(waiting: Waiting) -> None:
-    waiting.process.send_signal(signal.SIGINT)
-    assert waiting.end()[0] == 130
-
-
 def test_a_killed_run_leaves_its_container_alone(client: DockerClient, waiting: Waiting) -> None:
     """Which is found by its label."""
     waiting.process.kill()
-    assert waiting.end()[0] == -signal.SIGKILL
+    ended(waiting.process, -signal.SIGKILL)
     names = [one.name for one in client.containers.list(all=True, filters={"label": "batsched_py"})]
     assert waiting.container.name in names
     waiting.container.remove(v=True, force=True)
 
 
-def test_a_killed_container_is_told(waiting: Waiting) -> None:
-    waiting.container.kill()
-    code, stderr = waiting.end()
-    assert code == 1
-    assert "Batsim exited with 137 (SIGKILL)" in stderr
-
-
-def test_a_removed_container_is_told(waiting: Waiting) -> None:
-    waiting.container.remove(v=True, force=True)
-    code, stderr = waiting.end()
-    assert code == 1
-    assert "Batsim's container was removed while it ran" in stderr
+@pytest.mark.parametrize(
+    ("end", "code", "told"),
+    [
+        (lambda it: it.process.send_signal(signal.SIGINT), 130, ""),
+        (lambda it: it.container.kill(), 1, "137 (SIGKILL)"),
+        (lambda it: it.container.remove(v=True, force=True), 1, "container was removed"),
+    ],
+    ids=["ctrl-c", "killed container", "removed container"],
+)
+def test_how_it_ended_is_told(
+    waiting: Waiting, end: Callable[[Waiting], None], code: int, told: str
+) -> None:
+    end(waiting)
+    assert told in ended(waiting.process, code).stderr
 
 
 def test_a_missing_image_is_told(
@@ -256,11 +250,9 @@ def test_a_missing_image_is_told(
 ) -> None:
     """The registry of the name is this machine, where nobody listens."""
     monkeypatch.setenv(IMAGE_VARIABLE, "127.0.0.1:1/batsim:4.9")
-    process = simulate(tmp_path, "--backend", "docker")
-    _, stderr = process.communicate(timeout=LIMIT)
-    assert process.returncode == 1
-    assert "error: the image 127.0.0.1:1/batsim:4.9 cannot be had (" in stderr
-    assert f"in the variable {IMAGE_VARIABLE}" in stderr
+    done = ended(simulate(tmp_path, "--backend", "docker"), 1)
+    assert "batsim:4.9 cannot be had" in done.stderr
+    assert f"the variable {IMAGE_VARIABLE}" in done.stderr
 
 
 @pytest.mark.parametrize(

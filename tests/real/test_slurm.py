@@ -105,7 +105,7 @@ def test_runs_are_those_of_this_machine(campaign: CampaignFolder) -> None:
     there = started(campaign, "--jobs", "2")
     _, said = there.communicate(timeout=LIMIT)
     assert there.returncode == 0, said
-    assert "asked slurm for jobs: " in said
+    assert "asked slurm" in said
     runs = files_of_runs(campaign.out)
     assert runs == files_of_runs(campaign.path / "here")
     assert len({path.split("/")[1] for path in runs}) == 18
@@ -128,4 +128,4 @@ def test_a_queue_that_does_not_exist(campaign: CampaignFolder) -> None:
     process = started(campaign, QUEUE="nowhere")
     _, said = process.communicate(timeout=LIMIT)
     assert process.returncode == 2
-    assert "no job can be submitted: sbatch: error: invalid partition specified: nowhere" in said
+    assert "partition specified: nowhere" in said

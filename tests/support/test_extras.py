@@ -64,9 +64,7 @@ def test_all_is_all_of_them() -> None:
 
 def test_the_base_runs_a_campaign_and_writes_its_page(tmp_path: Path) -> None:
     """Nothing that only an extra brings is imported on the way, from the log to the figures."""
-    (tmp_path / "test.toml").write_text(
-        '[run]\nfirst = 20\nusers = "feedback"\nscheduler = ["easy", "fcfs"]\n'
-    )
+    (tmp_path / "test.toml").write_text('[run]\nfirst = 20\nscheduler = ["easy", "fcfs"]\n')
     blocked = sorted(set().union(*(modules_of(extra) for extra in EXTRAS if extra != "all")))
     code = f"""
 import sys
@@ -82,10 +80,7 @@ main()
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert (
-        "the Python package pyarrow is not installed: pip install 'batsched_py[parquet]'"
-        in done.stderr
-    )
+    assert "'batsched_py[parquet]'" in done.stderr
     assert [path.name for path in (tmp_path / "out").glob("results.*")] == ["results.csv"]
     assert (tmp_path / "out/report.html").is_file()
     assert list((tmp_path / "out").glob("report/*.png"))

@@ -50,11 +50,8 @@ def found(file: str | Path, *left_out: str) -> set[str]:
         ("import beside", {"beside.py", "farther.py"}),
         ("import farther as f", {"beside.py", "farther.py"}),
         ("from beside import anything", {"beside.py", "farther.py"}),
-        ("def late():\n    from beside import x", {"beside.py", "farther.py"}),
         ("try:\n import beside\nexcept ImportError:\n pass", {"beside.py", "farther.py"}),
         ("import package", PACKAGE),
-        ("from package import *", PACKAGE),
-        ("import package.deep.inner", INNER),
         ("from package.deep import inner", INNER),
         ("from package.deep.inner import x", INNER),
         ("from package import deep", {*PACKAGE, "package/deep/__init__.py"}),
@@ -74,7 +71,7 @@ def test_what_the_text_imports(text: str, imports: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["import importlib", "from importlib import import_module", "x = __import__('beside')"]
+    "text", ["from importlib import import_module", "x = __import__('beside')"]
 )
 def test_who_imports_by_made_up_names_may_import_all_that_lies_beside(text: str) -> None:
     Path("policy.py").write_text(text)

@@ -5,8 +5,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("batsched_py", "users/batsched_users", "experiments/batsched_studies")
 READERS = {"read_text", "read_bytes", "loadtxt", "genfromtxt", "fromfile", "memmap", "read_csv"}
@@ -61,22 +59,3 @@ def test_files_are_read_by_the_readers_alone() -> None:
     }
     assert {name: lines for name, lines in found.items() if name not in ALLOWED} == {}
     assert ALLOWED.keys() <= found.keys(), "what is allowed is needed"
-
-
-@pytest.mark.parametrize(
-    ("code", "is_reading"),
-    [
-        ("path.read_text()", True),
-        ("open(path)", True),
-        ("open(path, 'rb')", True),
-        ("path.open(newline='')", True),
-        ("os.fdopen(3, mode='r')", True),
-        ("np.loadtxt(path)", True),
-        ("open(path, 'wb')", False),
-        ("path.open('a')", False),
-        ("os.fdopen(3, mode='xb')", False),
-        ("from batsched_py.files.readers import read_text\nread_text(path)", False),
-    ],
-)
-def test_reading_is_recognised(code: str, is_reading: bool) -> None:
-    assert bool(list(reads(ast.parse(code)))) == is_reading

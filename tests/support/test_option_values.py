@@ -12,33 +12,22 @@ from batsched_py.errors import UsageError
 from batsched_py.options import option_values as options
 
 
-@pytest.mark.parametrize(("value", "number"), [(1, 1), (5.0, 5), (10**20, 10**20)])
-def test_whole_numbers(value: Any, number: int) -> None:
-    read = options.whole_number("n", value, 1)
-    assert (read, type(read)) == (number, int)
-
-
-@pytest.mark.parametrize("value", [0, -3, 1.5, True, "5", None, nan, float("inf"), [1]])
-def test_no_whole_numbers(value: Any) -> None:
-    with pytest.raises(UsageError, match=r"^n=.*: expected a whole number, at least 1$"):
-        options.whole_number("n", value, 1)
-
-
-def test_paths() -> None:
-    assert options.path("file", "a/b") == options.path("file", Path("a/b")) == Path("a/b")
+def test_whole_numbers() -> None:
+    for value, number in ((1, 1), (5.0, 5), (10**20, 10**20)):
+        read = options.whole_number("n", value, 1)
+        assert (read, type(read)) == (number, int)
+    for wrong in (0, -3, 1.5, True, "5", None, nan, float("inf"), [1]):
+        with pytest.raises(UsageError, match=r"^n=.*: .* at least 1$"):
+            options.whole_number("n", wrong, 1)
 
 
 @pytest.mark.parametrize("value", [5, 2.5, "", True, ["a"], {}])
-def test_no_paths(value: Any) -> None:
-    with pytest.raises(UsageError, match=r"^file=.*: expected the path of a file or folder"):
+def test_paths(value: Any) -> None:
+    assert options.path("file", "a/b") == options.path("file", Path("a/b")) == Path("a/b")
+    with pytest.raises(UsageError, match=r"^file=.*"):
         options.path("file", value)
 
 
-@pytest.mark.parametrize(("text", "number"), [("1.5", 1.5), (" -2 ", -2), ("1e3", 1000)])
-def test_finite_numbers(text: str, number: float) -> None:
-    assert options.finite(text) == number
-
-
-@pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1e999", "1,5"])
-def test_no_finite_numbers(text: str) -> None:
-    assert isnan(options.finite(text))
+def test_finite_numbers() -> None:
+    assert [options.finite(text) for text in ("1.5", " -2 ", "1e3")] == [1.5, -2, 1000]
+    assert all(isnan(options.finite(text)) for text in ("", "x", "nan", "inf", "1e999", "1,5"))

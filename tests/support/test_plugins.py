@@ -34,9 +34,6 @@ def test_by_file(tmp_path: Path) -> None:
     place = write(tmp_path, GOOD)
     plugin = plugins.load(plugins.SCHEDULERS, place)
     assert plugins.make(plugin, place, (), {"depth": 3}).depth == 3
-
-
-def test_by_name() -> None:
     assert plugins.load(plugins.SCHEDULERS, "easy").__name__ == "Easy"
     assert "feedback" in plugins.list_names(plugins.USERS)
 
@@ -45,21 +42,14 @@ def test_by_name() -> None:
     ("text", "message"),
     [
         ("class Mine: pass", r"no method 'schedule': expected def schedule\(self, now, queue"),
-        (
-            "class Mine:\n def schedule(self, now): yield",
-            r"found def schedule\(self, now\), expected def schedule\(self, now, queue, machine\)",
-        ),
-        ("class Mine:\n def schedule(self, now, queue, machine, more): yield", "expected def"),
+        ("class Mine:\n def schedule(self, now): yield", r"found def schedule\(self, now\)"),
         ("class Mine:\n def schedule(self, now, queue, machine, *, more): yield", "expected def"),
         ("Mine = 3", "expected a class"),
-        ("class Other: pass", "no 'Mine' in the file; its classes are: Other"),
-        (
-            "from enum import Enum\nclass Min: pass",
-            r"no 'Mine' in the file \(did you mean 'Min'\?\); its classes are: Min$",
-        ),
+        ("from enum import Enum\nclass Min: pass", r"'Min'\?\); its classes are: Min$"),
         ("import nothing_like_this", "ModuleNotFoundError"),
         ("def broken(:", "SyntaxError"),
         ("raise SystemExit(0)", "SystemExit"),
+        ("def f():\n    return 1 / 0\nf()", r"ZeroDivisionError: .*policy\.py:2, in f\)"),
     ],
 )
 def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, message: str) -> None:
@@ -67,22 +57,19 @@ def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, message: str) -> 
         plugins.load(plugins.SCHEDULERS, write(tmp_path, text))
 
 
-@pytest.mark.parametrize("group", [plugins.SCHEDULERS, plugins.USERS])
-def test_a_file_without_a_class_is_told_its_classes(tmp_path: Path, group: str) -> None:
-    file = write(tmp_path, GOOD).partition(":")[0]
-    with pytest.raises(PluginError, match=r"policy\.py:Class: give .*; its classes are: Mine$"):
-        plugins.load(group, file)
-    with pytest.raises(PluginError, match="no file"):
-        plugins.load(group, "other.py")
-
-
 def test_missing_file_and_typo(tmp_path: Path) -> None:
-    with pytest.raises(PluginError, match="no file"):
-        plugins.load(plugins.SCHEDULERS, f"{tmp_path}/none.py:Mine")
-    with pytest.raises(PluginError, match=r"expected path/to/file\.py:Name"):
+    file = write(tmp_path, GOOD).partition(":")[0]
+    for group, place, words in (
+        (plugins.SCHEDULERS, f"{tmp_path}/none.py:Mine", "no file"),
+        (plugins.USERS, "other.py", "no file"),
+        (plugins.SCHEDULERS, "esay", r"'easy'.*file\.py:Class"),
+        (plugins.USERS, "feedbak", r"'feedback'.* resampled, rigid, site"),
+        (plugins.USERS, file, r"policy\.py:Class.*classes are: Mine$"),
+    ):
+        with pytest.raises(PluginError, match=words):
+            plugins.load(group, place)
+    with pytest.raises(PluginError, match=r"path/to/file\.py:Name"):
         load_file("report.py")
-    with pytest.raises(PluginError, match=r"did you mean 'easy'.*file\.py:Class"):
-        plugins.load(plugins.SCHEDULERS, "esay")
 
 
 @pytest.mark.parametrize(
@@ -90,12 +77,11 @@ def test_missing_file_and_typo(tmp_path: Path) -> None:
     [
         (GOOD, {"dept": 3}, r"option of .* called 'dept' \(did you mean 'depth'"),
         (GOOD.replace("depth: int = 1", "depth: int"), {}, "needs the option 'depth'"),
-        (GOOD, {"depth": "x"}, r":Mine': depth='x': expected a whole number$"),
-        (GOOD.replace("*, ", ""), {"depth": 1.5}, "depth=1.5: expected a whole number"),
+        (GOOD.replace("*, ", ""), {"depth": 1.5}, "depth=1.5: "),
         (
             GOOD.replace("int = 1", "'int | None' = 1").replace("= depth", "= 0 * depth + 1"),
             {"depth": "x"},
-            "depth='x': expected a whole number$",
+            ":Mine': depth='x': expected a whole number$",
         ),
     ],
 )
@@ -130,16 +116,19 @@ def test_the_first_parameter_of_a_user_model_is_no_option(tmp_path: Path) -> Non
     model = plugins.load(plugins.USERS, place)
     assert plugins.find_accepted_options(model) == ["pause", "seed"]
     assert plugins.make_users(model, place, {}, {"pause": 5}, 7).given == (5, 7)
-    with pytest.raises(PluginError, match=r"no option of .* called 'workload'"):
+    with pytest.raises(PluginError, match="called 'workload'"):
         plugins.make_users(model, place, {}, {"workload": {}}, 7)
+    place = write(tmp_path, MODEL.replace("profiles", "profile"))
+    with pytest.raises(PluginError, match="has no profiles"):
+        plugins.make_users(plugins.load(plugins.USERS, place), place, {}, {}, 0)
+    with pytest.raises(PluginError, match=r"def job_ended\("):
+        plugins.load(plugins.USERS, write(tmp_path, MODEL.replace("job_ended", "job_end")))
 
 
 @pytest.mark.parametrize(
     ("parameter", "is_number"),
     [
-        ("seed=0", True),
         ("seed=1.5", True),
-        ("seed: int = 0", True),
         ("seed: int", True),
         ("seed: 'int | None' = None", True),
         ("seed=None", False),
@@ -163,29 +152,6 @@ def test_a_user_model_gets_a_seed_that_fits_its_parameter(
     assert isinstance(given(3), int if is_number else SeedSequence)
     draws = [default_rng(given(seed)).random() for seed in (3, 3, 4)]
     assert draws[0] == draws[1] != draws[2]
-
-
-def test_a_user_model_without_profiles(tmp_path: Path) -> None:
-    place = write(tmp_path, MODEL.replace("profiles", "profile"))
-    with pytest.raises(PluginError, match=r"has no profiles: .*self\.profiles = work"):
-        plugins.make_users(plugins.load(plugins.USERS, place), place, {}, {}, 0)
-
-
-def test_rigid_is_a_choice_of_users() -> None:
-    with pytest.raises(PluginError, match=r"did you mean 'feedback'.* resampled, rigid, site"):
-        plugins.load(plugins.USERS, "feedbak")
-
-
-def test_the_line_of_an_author_s_fault(tmp_path: Path) -> None:
-    place = write(tmp_path, "def f():\n    return 1 / 0\nf()")
-    with pytest.raises(PluginError, match=r"ZeroDivisionError: .*policy\.py:2, in f\)"):
-        plugins.load(plugins.SCHEDULERS, place)
-
-
-def test_a_user_model_that_lacks_a_method(tmp_path: Path) -> None:
-    text = "class Mine:\n def next_submission(self): ...\n def jobs_to_submit(self, now): ..."
-    with pytest.raises(PluginError, match=r"expected def job_ended\(self, now, job, state\)"):
-        plugins.load(plugins.USERS, write(tmp_path, text))
 
 
 @pytest.fixture
@@ -268,6 +234,8 @@ def test_a_file_beside_a_policy_hides_nothing_of_python(tmp_path: Path) -> None:
         ("3", 2.5, "abc", "a number"),
         ("0.5", 1, True, "a number"),
         ("False", True, 1, "true or false"),
+        ("None", 3, None, ""),
+        ("'x'", 3, None, ""),
     ],
 )
 def test_a_default_says_the_type_of_an_option(
@@ -277,13 +245,6 @@ def test_a_default_says_the_type_of_an_option(
         plugins.SCHEDULERS, write(tmp_path, GOOD.replace(": int = 1", f"={default}"))
     )
     assert plugins.make(plugin, "mine", (), {"depth": fitting}).depth == fitting
-    with pytest.raises(PluginError, match=f"'mine': depth={other!r}: expected {expected}"):
-        plugins.make(plugin, "mine", (), {"depth": other})
-
-
-@pytest.mark.parametrize("default", ["None", "'x'"])
-def test_other_defaults_say_nothing(tmp_path: Path, default: str) -> None:
-    plugin = plugins.load(
-        plugins.SCHEDULERS, write(tmp_path, GOOD.replace(": int = 1", f"={default}"))
-    )
-    assert plugins.make(plugin, "mine", (), {"depth": 3}).depth == 3
+    if expected:
+        with pytest.raises(PluginError, match=f"depth={other!r}: expected {expected}"):
+            plugins.make(plugin, "mine", (), {"depth": other})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -38,11 +38,6 @@ def test_as_pythons_sets(a: set[int], b: set[int]) -> None:
     assert (ours == others, hash(ours) == hash(others)) == (a == b, a == b)
     assert (ours != others) == (a != b)
     assert [n for low, high in ours.intervals() for n in range(low, high + 1)] == sorted(a)
-
-
-@given(st.integers(0, 9), st.integers(0, 9))
-def test_an_interval(first: int, count: int) -> None:
-    assert ProcessorSet.interval(first, count) == ProcessorSet.of(range(first, first + count))
 
 
 @pytest.mark.parametrize(("numbers", "error"), [([-1, 2], ValueError), ([0.5], TypeError)])
@@ -120,32 +115,16 @@ def test_what_was_taken_is_a_set_like_others(
 def test_text_round_trip_and_canonical(members: set[int]) -> None:
     text = to_text(ProcessorSet.of(members))
     assert text == str(ProcSet(*members))
+    assert repr(ProcessorSet.of(members)) == f"ProcessorSet({text!r})"
+    assert to_procset(ProcessorSet.of(members)) == ProcSet(*members)
+    assert from_procset(ProcSet(*members)) == ProcessorSet.of(members)
     if members:
         assert from_text(text) == ProcessorSet.of(members)
 
 
-@given(sets)
-def test_procset_round_trip(members: set[int]) -> None:
-    assert to_procset(ProcessorSet.of(members)) == ProcSet(*members)
-    assert from_procset(ProcSet(*members)) == ProcessorSet.of(members)
-
-
-@pytest.mark.parametrize(
-    ("text", "members"),
-    [
-        ("0", {0}),
-        ("3 1", {1, 3}),
-        ("0-1 1", {0, 1}),
-        ("0  2-3", {0, 2, 3}),
-    ],
-)
-def test_reads_what_batsim_reads(text: str, members: set[int]) -> None:
-    assert from_text(text) == ProcessorSet.of(members)
-
-
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9)), min_size=1, max_size=30))
 def test_intervals_in_any_order(pairs: list[tuple[int, int]]) -> None:
-    text = " ".join(f"{first}-{first + more}" for first, more in pairs)
+    text = "  ".join(f"{first}-{first + more}" if more else f"{first}" for first, more in pairs)
     assert from_text(text) == ProcessorSet.of(
         at for first, more in pairs for at in range(first, first + more + 1)
     )
@@ -159,21 +138,17 @@ def test_a_large_pool_is_no_number_of_many_digits() -> None:
 
 def test_many_intervals_take_no_time() -> None:
     """Nor do many gaps: once they took time by their number squared."""
-    begin = perf_counter()
+    begin = process_time()
     assert len(from_text("0-9999999 " * 100_000 + "9999999")) == 10_000_000
     alternating = ProcessorSet.of(range(0, 400_000, 2))
     assert from_text(to_text(alternating)) == alternating
     pool = ProcessorPool(ProcessorSet.interval(0, 400_000))
     assert pool.take(alternating)
     assert pool.take_lowest(150_000).bounds[-1] == 300_000
-    assert perf_counter() - begin < 10
+    assert process_time() - begin < 10
 
 
 @pytest.mark.parametrize("text", ["", " 0", "0 ", "0,1", "3-1", "-1", "a", "0-", "[0]", "0.5"])
 def test_refuses_the_rest_and_quotes_it(text: str) -> None:
     with pytest.raises(ProtocolError, match=r"expected|reversed"):
         from_text(text)
-
-
-def test_a_set_shows_itself_as_batsim_writes_it() -> None:
-    assert repr(ProcessorSet.of([7, 0, 1, 2])) == "ProcessorSet('0-2 7')"

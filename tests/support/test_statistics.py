@@ -50,16 +50,12 @@ def test_quantiles(values: list[float], at: tuple[float, ...], expected: list[fl
 def test_of_nothing_there_is_nothing() -> None:
     assert all(map(isnan, quantiles([])))
     assert isnan(trimmed_mean([1.0, 2.0]))
+    assert trimmed_mean([1000, 1, 2, 3, 4, -1000, 5, 6, 7, 8]) == 4.5  # without both ends
     for interval in (mean_interval([]), median_interval([]), paired_ratio([], [])):
         assert interval.nb == 0
         assert isnan(interval.value)
     assert isnan(beside([], 6.0).p)
     assert beside([], 6.0).rank == ""
-
-
-def test_the_best_and_the_worst_of_ten_are_dropped() -> None:
-    """1000 and -1000 do not count; the other eight are 1 to 8."""
-    assert trimmed_mean([1000, 1, 2, 3, 4, -1000, 5, 6, 7, 8]) == 4.5
 
 
 # Intervals ---------------------------------------------------------------------------------------
@@ -72,12 +68,18 @@ def test_few_values_have_no_interval(nb: int) -> None:
         assert (interval.value, interval.nb) == ((nb - 1) / 2, nb)
         assert interval.is_known is (nb >= FEWEST)
         assert isnan(interval.high) is (nb < FEWEST)
+    if nb < FEWEST:
+        ours = beside([5.0] * nb, 6.0)
+        assert (ours.rank, isnan(ours.z), isnan(ours.p)) == (f"{nb} of {nb}", True, True)
     assert not median_interval(range(nb)).is_known  # five leave out the median in one case of 16
 
 
 def test_a_mean_has_the_interval_of_student() -> None:
     """1, 2, 3, 4, 5: mean 3, standard error sqrt(2.5 / 5), t with 4 degrees of freedom 2.776."""
     interval = mean_interval([1, 2, nan, 3, 4, 5])
+    assert paired_difference([2, 4, nan, 6, 8, 10], [1, 2, 3, 3, 4, 5]) == interval
+    assert str(mean_interval([1.0] * 5)) == "1 (1 to 1)"
+    assert jackknife([*range(9), 1000.0], trimmed_mean) == jackknife([*range(10)], trimmed_mean)
     assert (interval.value, interval.nb) == (3, 5)
     assert interval.high - 3 == pytest.approx(2.776445 * sqrt(0.5), rel=1e-6)
     assert interval.low == pytest.approx(6 - interval.high)
@@ -92,13 +94,6 @@ def test_a_ratio_is_done_on_its_logarithm() -> None:
     negative = paired_ratio([-1.0] * 6, [1.0] * 6)
     assert (negative.value, negative.is_known) == (-1, False)
     assert isnan(paired_ratio([1.0] * 6, [0.0] * 6).value)
-
-
-def test_the_trimmed_mean_has_the_interval_of_what_is_left() -> None:
-    """One set that is far out moves the trimmed mean little, and so its interval."""
-    calm = [float(value) for value in range(10)]
-    far = jackknife([*calm[:-1], 1000.0], trimmed_mean)
-    assert far == jackknife(calm, trimmed_mean)
 
 
 def test_the_ends_of_a_median_are_near_order_statistics() -> None:
@@ -148,12 +143,6 @@ def test_pairs_see_what_single_values_do_not() -> None:
     assert alone.low < people.mean() < alone.high
 
 
-def test_differences_of_pairs_by_hand() -> None:
-    """2 - 1 and 5 - 2 and one that is not there: the mean is 2."""
-    change = paired_difference([2, 5, nan], [1, 2, 3])
-    assert (change.value, change.nb) == (2.0, 2)
-
-
 def _pair(rng: Rng, nb: int) -> tuple[Any, Any]:
     """Return 10 % more than the base, of people who differ by a factor of three."""
     people = rng.lognormal(0, 1, nb)
@@ -165,10 +154,19 @@ def _wilder(deviates: Any) -> Interval:
     return spread_test(*np.exp(np.array([[0.2], [0.4]]) * deviates)).ratio
 
 
+def _another(sides: Any) -> Interval:
+    """Return where the mean of other values is to be, as seen from it; shape (2, n)."""
+    ours, theirs = sides
+    found = mean_interval(ours).of_another(len(theirs))
+    ends = np.array([found.value, found.low, found.high]) - theirs.mean()
+    return Interval(*ends.tolist(), found.nb)
+
+
 COVERED: dict[str, tuple[Callable[[Rng, int], Interval], float]] = {
     "mean": (lambda rng, nb: mean_interval(rng.normal(10, 2, nb)), 10.0),
-    "mean, skewed": (lambda rng, nb: mean_interval(rng.lognormal(0, 0.25, nb)), exp(0.25**2 / 2)),
+    "mean, skewed": (lambda rng, nb: mean_interval(rng.lognormal(0, 0.7, nb)), exp(0.245)),
     "trimmed": (lambda rng, nb: jackknife(rng.normal(10, 2, nb), trimmed_mean), 10.0),
+    "another mean": (lambda rng, nb: _another(rng.normal(10, 3, (2, nb))), 0.0),
     "ratio": (lambda rng, nb: paired_ratio(*_pair(rng, nb)), 1.1),
     "median": (lambda rng, nb: median_interval(rng.lognormal(0, 1, nb)), 1.0),
     "median of ratios": (lambda rng, nb: median_ratio(*_pair(rng, nb)), 1.1),
@@ -178,20 +176,16 @@ COVERED: dict[str, tuple[Callable[[Rng, int], Interval], float]] = {
 
 
 TOO_NARROW = {
-    ("trimmed", 10): 0.94,
     ("trimmed", 5): 0.89,
-    ("ratio", 5): 0.91,
-    ("ratio", 6): 0.91,
-    ("ratio", 10): 0.91,
-    ("ratio", 30): 0.93,
-    ("trimmed", 6): 0.92,
-    **{("spreads, skewed", nb): 0.91 for nb in (5, 6, 10, 30)},
+    ("trimmed", 10): 0.94,
+    **{(what, nb): 0.91 for what in ("ratio", "spreads, skewed") for nb in (5, 10)},
+    **{("mean, skewed", nb): 0.9 for nb in (5, 10)},
 }
 """The error of what few values decide is underestimated."""
 
 
 @pytest.mark.parametrize(
-    ("what", "nb"), [(w, n) for w in COVERED for n in (5, 6, 10, 30) if n > 5 or "median" not in w]
+    ("what", "nb"), [(w, n) for w in COVERED for n in (5, 10) if n > 5 or "median" not in w]
 )
 def test_intervals_hold_what_they_are_of_as_often_as_they_say(
     monkeypatch: pytest.MonkeyPatch, what: str, nb: int
@@ -205,35 +199,19 @@ def test_intervals_hold_what_they_are_of_as_often_as_they_say(
     assert np.mean(inside) == pytest.approx(expected, abs=0.02)
 
 
-def test_of_a_skewed_mean_intervals_are_too_narrow_and_the_documentation_says_so() -> None:
-    """Values that differ by a factor of two (one standard deviation), to the longer side."""
-    rng = np.random.default_rng(0)
-    samples = rng.lognormal(0, 0.7, (1000, 10))
-    inside = [(ends := mean_interval(row)).low <= exp(0.245) <= ends.high for row in samples]
-    assert 0.87 <= np.mean(inside) <= 0.93
-    assert statistics.__doc__ is not None
-    assert "88 to 92 %" in statistics.__doc__
-
-
 @pytest.mark.parametrize(
     ("number", "of", "low", "high"),
     [
         (0, 250, 0, 1 - 0.025 ** (1 / 250)),  # nothing in 250 if the share is that, in 2.5 %
-        (250, 250, 0.025 ** (1 / 250), 1),
         (7, 250, *stats.binomtest(7, 250).proportion_ci(method="exact")),
+        (0.5, 40, 0, 0.1109),  # half a draw, between none and one
         (3, 4, nan, nan),
     ],
 )
-def test_a_share_has_the_exact_interval(number: int, of: int, low: float, high: float) -> None:
+def test_a_share_has_the_exact_interval(number: float, of: int, low: float, high: float) -> None:
     share = share_interval(number, of)
     assert (share.value, share.nb) == (number / of, of)
-    assert (share.low, share.high) == pytest.approx((low, high), nan_ok=True)
-
-
-def test_half_a_draw_is_between_none_and_one() -> None:
-    none, half, one = (share_interval(number, 40) for number in (0, 0.5, 1))
-    assert none.low < half.low < one.low
-    assert none.high < half.high < one.high
+    assert (share.low, share.high) == pytest.approx((low, high), abs=1e-4, nan_ok=True)
 
 
 @pytest.mark.parametrize("of", [5, 10, 250])
@@ -316,20 +294,6 @@ def test_one_more_of_ours_is_far_out_in_one_case_of_twenty() -> None:
     assert outside == pytest.approx(2 / 11, abs=0.04)
 
 
-def test_few_replications_have_a_rank_and_no_more() -> None:
-    """Two that are nearly alike say nothing of where a third may be."""
-    for few in ([5.0], [5.0, 5.0001], [5.0, 5.0, 5.0, 5.0]):
-        ours = beside(few, 6.0)
-        assert ours.rank == f"{len(few)} of {len(few)}"
-        assert isnan(ours.z)
-        assert isnan(ours.p)
-
-
-def test_intervals_as_text() -> None:
-    assert str(mean_interval([2.0])) == "2"
-    assert str(mean_interval([1.0] * 5)) == "1 (1 to 1)"
-
-
 # Answers ----------------------------------------------------------------------------------------
 
 
@@ -355,17 +319,6 @@ def test_what_an_interval_tells(
     assert interval.within(0.5, 2) is within
 
 
-def test_how_often_a_published_mean_of_as_many_runs_is_where_another_is_to_be() -> None:
-    """In 95 % of cases; in the interval of the mean itself it would be in 82 %."""
-    rng, inside = np.random.default_rng(7), np.zeros(2)
-    for ours, theirs in rng.normal(10, 3, (4000, 2, 10)):
-        of_mean, published = mean_interval(ours), theirs.mean()
-        inside += [of.low <= published <= of.high for of in (of_mean, of_mean.of_another(10))]
-    own_share, share = inside / 4000
-    assert share == pytest.approx(0.95, abs=0.02)
-    assert own_share < 0.88
-
-
 @given(
     st.tuples(st.floats(-2, 2), st.floats(-2, 2)).map(sorted),
     st.tuples(st.floats(-2, 2), st.floats(-2, 2)).map(sorted),
@@ -381,28 +334,16 @@ def test_an_answer_is_that_of_all_values_of_the_interval(
 
 
 @pytest.mark.parametrize(
-    ("answers", "all_do"),
+    ("answers", "all_do", "those"),
     [
-        ((), None),  # of nothing
-        ((True, True), True),
-        ((True, None), None),
-        ((None, False), False),
-        ((np.True_, np.False_), False),
-        ((np.True_,), True),
+        ({}, None, []),
+        ({"a": True, "b": True}, True, ["a", "b"]),
+        ({"a": True, "b": None, "c": None}, None, ["b", "c"]),
+        ({"a": None, "b": np.False_, "c": True, "d": False}, False, ["b", "d"]),
     ],
 )
-def test_what_is_to_hold_of_all(answers: tuple[bool | None, ...], all_do: bool | None) -> None:
-    assert all_hold(answers) is all_do
-
-
-@pytest.mark.parametrize(
-    ("answers", "those"),
-    [
-        ({}, []),
-        ({"a": True, "b": True}, ["a", "b"]),
-        ({"a": True, "b": None, "c": None}, ["b", "c"]),
-        ({"a": None, "b": np.False_, "c": True, "d": False}, ["b", "d"]),
-    ],
-)
-def test_what_decides_whether_all_hold(answers: dict[str, bool | None], those: list[str]) -> None:
+def test_whether_all_hold_and_what_decides_it(
+    answers: dict[str, bool | None], all_do: bool | None, those: list[str]
+) -> None:
+    assert all_hold(answers.values()) is all_do
     assert deciding(answers) == those

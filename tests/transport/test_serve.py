@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import zmq
@@ -161,10 +162,14 @@ def test_a_simulator_that_asks_as_the_limit_passes_is_told_too(
         assert b"no simulation began" in ask(batsim, begins())
 
 
-def test_a_stranger_who_is_gone_is_not_taken_for_the_simulator(tmp_path: Path) -> None:
+def test_a_stranger_who_is_gone_is_not_taken_for_the_simulator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """File descriptors are used again: the simulator has one that a stranger had."""
     strangers: set[int] = set()
     with serving(tmp_path) as server:
+        looked = Mock(wraps=server.endpoint._is_lost)
+        monkeypatch.setattr(server.endpoint, "_is_lost", looked)
         while not server.conversation.ended:
             with peer(server.endpoint.address) as batsim:
                 ask(batsim, b"hello")
@@ -172,7 +177,7 @@ def test_a_stranger_who_is_gone_is_not_taken_for_the_simulator(tmp_path: Path) -
                 file = max(connections, key=connections.__getitem__)
                 if file in strangers:
                     ask(batsim, begins())
-                    time.sleep(0.1)  # several looks at whether it is there
+                    wait_until(lambda: looked.call_count > 2)
                     ask(batsim, ends())
                 strangers.add(file)
             assert len(strangers) < 100

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from math import floor
 
+from batsched_py.units import LATEST_TIME
+
 _EXACT = "at "
 """How an id with the exact time of a call begins."""
 
@@ -21,7 +23,8 @@ def read_exact_time(call_id: str | None) -> float | None:
     """Return the exact time (seconds) that the id of a call holds, None if it holds none."""
     if call_id is not None and call_id.startswith(_EXACT):
         with suppress(ValueError):
-            return float(call_id.removeprefix(_EXACT))
+            time = float(call_id.removeprefix(_EXACT))
+            return time if 0 <= time <= LATEST_TIME else None
     return None
 
 

@@ -1,25 +1,10 @@
 """Everything of ours that reads what others wrote, by name."""
 
 from fuzz.contract import Target
-from fuzz.targets import (
-    accounting,
-    campaigns,
-    conversations,
-    logs,
-    machines,
-    messages,
-    platforms,
-    stored_runs,
-    user_parameters,
-    workloads,
-)
+from fuzz.targets import accounting, choices, protocol, simulated, stored_runs
 
-_MODULES = (
-    *(messages, conversations, logs, workloads, platforms, campaigns, user_parameters),
-    stored_runs,
-    accounting,
-    machines,
-)
 TARGETS: dict[str, Target] = {
-    target.name: target for module in _MODULES for target in module.TARGETS
+    target.name: target
+    for module in (protocol, simulated, choices, stored_runs, accounting)
+    for target in module.TARGETS
 }

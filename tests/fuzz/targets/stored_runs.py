@@ -1,9 +1,9 @@
-"""What simulations and campaigns leave, and others read: tables, descriptions, exchanges."""
+"""What simulations and campaigns leave, and others read: tables and descriptions."""
 
 from __future__ import annotations
 
 import shutil
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,19 +11,13 @@ import msgspec
 
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import Stored, StoredRun, open_results
-from batsched_py.errors import BatschedError, InputError, UsageError
-from batsched_py.explain.replayed_exchange import find_beginning, read_turns
+from batsched_py.errors import InputError, UsageError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.results.whole_run import TABLES, NamedFile, add_seal
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
-from batsched_py.transport import exchange_replay
-from batsched_py.transport.conversation import Conversation
-from fuzz.contract import Target, refusal, same
-from fuzz.targets.messages import WORDS
-from fuzz.targets.small_inputs import exchange, jobs, process, recording
-
-RECORDING = Path("exchange.jsonl")
+from fuzz.contract import Target, reasons, refusing, same
+from fuzz.targets.small_inputs import jobs
 
 
 @cache
@@ -35,7 +29,10 @@ def _run() -> dict[str, bytes]:
 
 
 def _load(data: bytes, name: str) -> str:
-    """Read a run of which one file is ``data``; as Batsim's, if that is not its description."""
+    """What is read of a run of which one file is ``data`` has metrics, and is the same written.
+
+    It is read as one of Batsim, if ``data`` is not its description.
+    """
     for end, content in _run().items():
         Path(f"out_{end}").write_bytes(data if end == name else content)
     if name != "run.json":
@@ -44,14 +41,12 @@ def _load(data: bytes, name: str) -> str:
     if name == "schedule.json":
         Path("out_schedule.csv").rename("out_schedule.json")
         Path("out_schedule.json").write_bytes(data)
-    try:
+    with refusing(UsageError, f"out_{name}"), refusing(InputError, f"out_{name}"):
         result = Result.load("out")
         nb_jobs = len(result.table.submit)
         assert isinstance(repr(result), str)
         metrics = result.metrics
         result.write("again")
-    except (InputError, UsageError) as error:
-        return refusal(error, f"out_{name}")
     assert len(metrics), "no metrics"
     same(nb_jobs, len(Result.load("again").table.submit), "jobs")
     return ""
@@ -66,27 +61,12 @@ _BATSIM5_SUMMARY = b"""{"batsim_version": "v5.0.0-rc2", "consumed_joules": 0.000
 "makespan": 11.000000, "mean_slowdown": 1.000000, "nb_computing_machines": 4, "nb_jobs": 3}"""
 
 
-def check_summary(data: bytes) -> str:
-    """A summary of Batsim 5 that is read tells how large the machine is."""
-    return _load(data, "schedule.json")
-
-
-def check_jobs(data: bytes) -> str:
-    """A table of jobs that is read has metrics, and is the same when it is written."""
-    return _load(data, "jobs.csv")
-
-
-def check_schedule(data: bytes) -> str:
-    """The row of a schedule says how large the machine is."""
-    return _load(data, "schedule.csv")
-
-
 def check_description(data: bytes) -> str:
     """The description of a run that is damaged is refused; one that somebody has made up and sealed
     fits what it describes, or is refused too."""
     _load(_run()["run.json"], "run.json")
     files = {name: NamedFile.at(Path(f"out{name}")) for name in TABLES}
-    return " / ".join(_load(content, "run.json") for content in (data, add_seal(data, files)))
+    return reasons(partial(_load, name="run.json"), (data, add_seal(data, files)))
 
 
 @cache
@@ -118,11 +98,6 @@ def _finished_run() -> dict[str, bytes]:
     return {**_run(), "run.json": add_seal(result.run_json(provenance), files)}
 
 
-def _campaigns() -> list[bytes]:
-    """Return one without and one with its seal."""
-    return [_campaign(), add_seal(_campaign())]
-
-
 def check_campaign(data: bytes) -> str:
     """The runs of a campaign that is read make a table."""
     folder = Path("campaign/runs/0")
@@ -131,46 +106,19 @@ def check_campaign(data: bytes) -> str:
         (folder / f"out_{end}").write_bytes(content)
     try:
         contents = (data,) if b'"sha256"' in data else (data, add_seal(data))
-        return " / ".join(map(_open_campaign, contents))
+        return reasons(_open_campaign, contents)
     finally:
         shutil.rmtree("campaign")
 
 
 def _open_campaign(data: bytes) -> str:
     Path("campaign/campaign.json").write_bytes(data)
-    try:
+    with refusing(UsageError, "campaign"), refusing(InputError, "campaign"):
         results = open_results("campaign")
         assert len(results.runs) <= results.nb_planned, "more runs than planned"
         assert results.axes is not None
         assert results.failures is not None
-    except (InputError, UsageError) as error:
-        return refusal(error, "campaign")
     return ""
-
-
-def check_exchange(data: bytes) -> str:
-    """An exchange that is read can be answered again, and be explained."""
-    RECORDING.write_bytes(data)
-    try:
-        turns = exchange_replay.read_turns(RECORDING)
-    except InputError as error:
-        return refusal(error, str(RECORDING))
-    reasons = []
-    try:
-        conversation = Conversation(lambda _: process().answer)
-        difference = exchange_replay.find_first_difference(turns, conversation)
-        reasons.append("" if difference is None else difference.error or "differs")
-    except BatschedError as error:
-        reasons.append(refusal(error))
-    try:
-        find_beginning(read_turns(RECORDING))
-    except InputError as error:
-        reasons.append(refusal(error))
-    return " / ".join(reasons)
-
-
-def _exchanges() -> list[bytes]:
-    return [recording(exchange(users=users)) for users in (False, True)]
 
 
 _COLUMNS = ("measured", "0-3000000000", "home", "-nan", "nb_computing_machines")
@@ -180,12 +128,21 @@ TARGETS = (
     Target(
         "jobs_csv",
         lambda: [_run()["jobs.csv"], _BATSIM5_JOBS.encode()],
-        check_jobs,
+        partial(_load, name="jobs.csv"),
         _COLUMNS,
     ),
-    Target("schedule_json", lambda: [_BATSIM5_SUMMARY], check_summary, _COLUMNS),
-    Target("schedule_csv", lambda: [_run()["schedule.csv"]], check_schedule, _COLUMNS),
+    Target(
+        "schedule_json",
+        lambda: [_BATSIM5_SUMMARY],
+        partial(_load, name="schedule.json"),
+        _COLUMNS,
+    ),
+    Target(
+        "schedule_csv",
+        lambda: [_run()["schedule.csv"]],
+        partial(_load, name="schedule.csv"),
+        _COLUMNS,
+    ),
     Target("run_json", lambda: [_run()["run.json"]], check_description, _KEYS),
     Target("campaign_json", lambda: [_campaign(), add_seal(_campaign())], check_campaign, _KEYS),
-    Target("exchange", _exchanges, check_exchange, WORDS),
 )

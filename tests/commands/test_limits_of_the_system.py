@@ -1,4 +1,4 @@
-"""Names that are longer than the file system takes end in a line that names them."""
+"""Names that are too long, and memory that there is not, end in a line that says so."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ LONG = "x" * 300
     [
         ("simulate LONG", "there is no file and no log"),
         ("simulate sample --first 20 -e LONG", "cannot be written: File name too long"),
-        ("simulate sample --first 20 -e out/LONG/x", "cannot be written: File name too long"),
-        ("simulate sample --first 20 --swf LONG", "cannot be written: File name too long"),
         ("simulate sample --first 20 --platform LONG", "cannot be read: File name too long"),
         ("simulate sample --first 20 --scheduler LONG.py:X", "there is no file"),
         ("metrics LONG", "there is no LONG_jobs.csv"),
@@ -29,9 +27,7 @@ LONG = "x" * 300
         ("explain LONG --job 1", "there is no run LONG"),
         ("campaign LONG", "there is no campaign file"),
         ("campaign small.toml -e LONG", "results.csv cannot be written: File name too long"),
-        ("campaign small.toml --log LONG", "there is no file and no log"),
         ("optimum sample -e LONG", "cannot be written: File name too long"),
-        ("info LONG", "there is no file and no log"),
         ("sample-log LONG", "cannot be written: File name too long"),
         ("serve -e LONG", "cannot be written: File name too long"),
     ],
@@ -65,3 +61,16 @@ def test_labels_may_be_long(tmp_path: Path) -> None:
     called = command(tmp_path, "campaign", "small.toml", "-e", "out", "--jobs", "1", "--no-report")
     assert called.returncode == 0, called.stderr
     assert len(open_results(tmp_path / "out").runs) == 2
+
+
+def test_a_policy_that_wants_too_much_memory_ends_with_a_line(tmp_path: Path) -> None:
+    (tmp_path / "greedy.py").write_text(
+        "class Greedy:\n"
+        "    def schedule(self, now, queue, machine):\n"
+        "        self.all = bytearray(1 << 62)\n"
+    )
+    ended = command(tmp_path, "simulate", "sample", "--scheduler", "greedy.py:Greedy", "-e", "out")
+    assert ended.returncode == 1
+    assert "not enough memory" in ended.stderr.splitlines()[-1]
+    assert "Traceback" not in ended.stderr
+    assert not list(tmp_path.glob("out*"))
