@@ -34,11 +34,13 @@ def stored(folder: Path) -> Any:
 
 def test_it_prints_the_verdict_and_the_policies(folder: Path, stored: Any) -> None:
     lines = (folder / "printed.txt").read_text().splitlines()
-    for sentence in stored["verdict"]:
-        assert sentence in lines
-    assert lines[-1] == "wrote out/site_calibration.json, out/site_calibration.html"
+    assert set(stored["verdict"]) <= set(lines)
     (easy,) = [line for line in lines if line.startswith("easy ")]
     assert easy.split()[3:] == ["0.00", "0.00", "to", "0.00", "1.00", "1.00", *easy.split()[-2:]]
+    page = (folder / "out" / "site_calibration.html").read_text()
+    assert stored["verdict"][0][:60] in page
+    for name in ("waits", "waits_by_hour", "backlog", "utilisation"):
+        assert f'"{name}":{{' in page
 
 
 def test_what_is_stored_has_all_numbers_and_no_time_of_day(folder: Path, stored: Any) -> None:
@@ -55,14 +57,6 @@ def test_what_is_stored_has_all_numbers_and_no_time_of_day(folder: Path, stored:
     assert (folder / "again_calibration.json").read_bytes() == before
 
 
-def test_the_page_has_the_verdict_and_the_figures(folder: Path, stored: Any) -> None:
-    page = (folder / "out" / "site_calibration.html").read_text()
-    assert stored["verdict"][0][:60] in page
-    for name in ("waits", "waits_by_hour", "backlog", "utilisation"):
-        assert f'"{name}":{{' in page
-    assert "By requested time" in page
-
-
 def test_baselines_are_chosen_and_the_warm_up_is_left_out(folder: Path) -> None:
     arguments = ("--baseline", "conservative", "--warm-up", "1 week", "-e", "chosen")
     done = command(folder, "calibrate", "easy.swf", *SITE, *arguments)
@@ -70,39 +64,24 @@ def test_baselines_are_chosen_and_the_warm_up_is_left_out(folder: Path) -> None:
     stored = json.loads((folder / "chosen_calibration.json").read_text())
     assert list(stored["policies"]) == ["easy", "conservative"]
     assert stored["policies"]["easy"]["jobs"]["not_measured"] > 0
-    assert "empty at the beginning" not in done.stderr
+    assert "at the beginning" not in done.stderr
     done = command(folder, "calibrate", "easy.swf", *SITE, "--baseline", "none", "-e", "alone")
     assert done.returncode == 0, done.stderr
-    assert "empty at the beginning" in done.stderr
+    assert "at the beginning" in done.stderr
     assert list(json.loads((folder / "alone_calibration.json").read_text())["policies"]) == ["easy"]
 
 
-def test_a_policy_with_options_stands_beside_itself_without(folder: Path) -> None:
-    given = ("--scheduler", "list", "-O", "order=widest", "--baseline", "list", "-e", "list")
-    done = command(folder, "calibrate", "easy.swf", "--rules", RULES, *given)
-    assert done.returncode == 0, done.stderr
-    stored = json.loads((folder / "list_calibration.json").read_text())
-    assert list(stored["policies"]) == ["list", "list without options"]
-
-
-def test_one_week_and_one_user_say_what_is_not_known(tmp_path: Path) -> None:
-    write_log(log_of([0.0, 60, 0, 600], weeks=1), tmp_path / "week.swf")
-    done = command(tmp_path, "calibrate", "week.swf", *SITE, "-e", "out")
-    assert done.returncode == 0, done.stderr
-    assert "of fewer than 5 weeks there are no intervals" in done.stdout
-    assert "usual, by size and hour" not in done.stdout
-    page = (tmp_path / "out_calibration.html").read_text()
+def test_logs_of_a_week(tmp_path: Path) -> None:
+    """Of one job there is nothing to explain; of a week no usual wait and no utilisation."""
+    for name, waits in (("job", [60.0]), ("week", [0.0, 60, 0, 600])):
+        write_log(log_of(waits, weeks=1), tmp_path / f"{name}.swf")
+        done = command(tmp_path, "calibrate", f"{name}.swf", *SITE, "-e", name)
+        assert done.returncode == 0, done.stderr
+        assert ("nearer" in done.stdout) == (name == "week")
+        assert "usual, by" not in done.stdout
+    page = (tmp_path / "week_calibration.html").read_text()
     assert '"backlog":{' in page
-    assert '"utilisation":{' not in page  # there is no whole week
-
-
-def test_one_job(tmp_path: Path) -> None:
-    write_log(log_of([60.0], weeks=1), tmp_path / "job.swf")
-    done = command(tmp_path, "calibrate", "job.swf", *SITE)
-    assert done.returncode == 0, done.stderr
-    assert "compared: 1 job of 1 week (of 1 job none is left out)" in done.stdout
-    assert "nearer" not in done.stdout  # there is nothing to explain
-    assert "costs most" not in done.stdout
+    assert '"utilisation":{' not in page
 
 
 def test_the_simulated_waits_are_those_of_simulate(folder: Path, stored: Any) -> None:
@@ -120,13 +99,13 @@ def test_the_simulated_waits_are_those_of_simulate(folder: Path, stored: Any) ->
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (("easy.swf", "-e", "x/"), 2, "--export x/: expected a prefix of files"),
+        (("easy.swf", "-e", "x/"), 2, "--export x/"),
         (("none.swf",), 2, "none.swf"),
-        (("workload.json",), 2, "a Batsim workload has no recorded waits: expected an SWF log"),
-        (("unknown.swf", *SITE), 1, "none of its 2 jobs says how long it waited"),
+        (("workload.json",), 2, "expected an SWF"),
+        (("unknown.swf", *SITE), 1, "none of its"),
         (("easy.swf", "--scheduler", "eazy"), 2, "eazy"),
         (("easy.swf", *SITE, "--baseline", "fcsf"), 2, "fcsf"),
-        (("easy.swf", *SITE, "--warm-up", "9 weeks"), 2, "leave no job to measure"),
+        (("easy.swf", *SITE, "--warm-up", "9 weeks"), 2, "no job"),
         (("easy.swf", "--users", "feedback"), 2, "--users"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isnan, log1p, nan
+from math import isnan, log1p, nan
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,6 @@ from batsched_py.calibration.week_bootstrap import Weeks
 from batsched_py.errors import InputError, LogError, UsageError
 from batsched_py.units import DAY, HOUR, WEEK
 from helpers.calibrated import busy_log, log_of, recorded_by, table_of, under
-from helpers.partitions import machine_of
 
 
 def test_the_policy_that_made_the_log_is_perfect_and_another_is_not(tmp_path: Path) -> None:
@@ -60,6 +59,9 @@ def test_measures_of_four_jobs_by_hand() -> None:
     errors = sum((a - b) ** 2 for a, b in zip(y, f, strict=True))
     total = sum((a - sum(y) / 4) ** 2 for a in y)
     assert said.share_explained.value == pytest.approx(1 - errors / total)
+    numbers = calibration(log, table_of(log, simulated)).numbers  # of a campaign
+    assert (numbers["bias"], numbers["compared_jobs"]) == (-450, 4)
+    assert all(isinstance(value, float) for value in numbers.values())
 
 
 def test_jobs_are_matched_by_id_in_whatever_order_they_ended() -> None:
@@ -84,11 +86,8 @@ def test_each_job_that_is_not_compared_is_counted_once() -> None:
     assert (counts.dropped, counts.not_measured, counts.compared) == (2, 1, 1)
     assert counts.not_in_log == 1
 
-
-def test_run_times_that_were_cut_are_counted() -> None:
-    log = log_of([0.0] * 10, requested_time=50)
-    table = under("easy", log)
-    assert calibration(log, table).jobs.other_run_time == 10
+    cut = log_of([0.0] * 10, requested_time=50)
+    assert calibration(cut, under("easy", cut)).jobs.other_run_time == 10
 
 
 def test_the_warm_up_loads_the_machine_but_is_not_compared() -> None:
@@ -101,16 +100,6 @@ def test_the_warm_up_loads_the_machine_but_is_not_compared() -> None:
     assert warmed.jobs.not_measured == 10
     assert warmed.weeks == 5
     assert warmed.backlog.jobs.begin >= WEEK - HOUR
-
-
-def test_only_jobs_that_ran_under_all_policies_are_compared() -> None:
-    log = log_of([10.0] * 12)
-    found = calibrations(
-        log, {"a": table_of(log, [10.0] * 12), "b": table_of(log, [nan] + [10.0] * 11)}
-    )
-    assert [of.jobs.compared for of in found.policies.values()] == [11, 11]
-    assert [of.jobs.refused for of in found.policies.values()] == [1, 1]
-    assert [len(column) for pair in found.waits.values() for column in pair] == [11] * 4
 
 
 def test_where_nobody_waited_shares_and_correlations_are_unknown() -> None:
@@ -191,29 +180,6 @@ def test_an_hour_is_no_week_and_one_instant_no_time() -> None:
     assert isnan(calibration(at_once, table_of(at_once, [10.0] * 4)).utilisation.recorded)
 
 
-def test_partitions_have_the_names_of_the_machine_file() -> None:
-    described = machine_of(
-        """
-        [[nodes]]
-        count = 16
-        [[partitions]]
-        name = "thin"
-        number = 1
-        nodes = "0-11"
-        [[partitions]]
-        name = "fat"
-        number = 2
-        nodes = "12-15"
-        """
-    )
-    log = log_of([10.0] * 40, partition=[1, 1, 2, 1] * 10)
-    found = calibration(log, table_of(log, [10.0] * 40), described)
-    assert {group.name: group.jobs for group in found.of_kind("partition")} == {
-        "thin": 30,
-        "fat": 10,
-    }
-
-
 def test_the_usual_wait_is_that_of_other_weeks() -> None:
     """Of size 0 an hour was waited in week 1, two in week 2; of size 1 a minute in 2."""
     recorded = np.array([3600.0, 7200, 60])
@@ -225,44 +191,21 @@ def test_the_usual_wait_is_that_of_other_weeks() -> None:
     assert compute_usual_waits(recorded, Weeks(np.zeros(3)), same_hour, same_hour) is None
 
 
-def test_numbers_for_a_campaign() -> None:
-    log = log_of([10.0, 500] * 40)
-    numbers = calibration(log, table_of(log, [10.0, 900] * 40)).numbers
-    assert numbers["bias"] == 200
-    assert numbers["compared_jobs"] == 80
-    assert all(isinstance(value, float) for value in numbers.values())
-
-
-def test_a_log_without_waits_is_refused() -> None:
-    log = log_of([-1.0, -1])
-    with pytest.raises(LogError, match="none of its 2 jobs says how long it waited"):
-        calibration(log, table_of(log, [0.0, 0]))
-
-
 def test_tables_that_are_not_of_the_log_are_refused() -> None:
+    unknown = log_of([-1.0, -1])
+    with pytest.raises(LogError, match="none of its 2 jobs"):
+        calibration(unknown, table_of(unknown, [0.0, 0]))
     log = log_of([10.0, 10])
-    table = table_of(log, [10, 10])
-    with pytest.raises(UsageError, match="has no ids"):
-        calibration(log, table_of(log, [10, 10], texts={}))
-    with pytest.raises(UsageError, match="no job of the run is in"):
-        calibration(log, table_of(log, [10, 10], texts={"job_id": ["7", "8"]}))
-    with pytest.raises(UsageError, match="two jobs of the run have the id 1"):
-        calibration(log, table_of(log, [10, 10], texts={"job_id": ["1", "1"]}))
-    with pytest.raises(UsageError, match=r"job 1 was submitted at 500 s.* rigid users"):
-        calibration(log, table_of(log, [10, 10], submit=table.submit + 500))
-    with pytest.raises(UsageError, match=r"no job is left to compare .* 2 refused"):
-        calibration(log, table_of(log, [nan, nan]))
-
-
-def test_a_log_of_a_century_is_refused() -> None:
-    log = log_of([10.0, 10], submit_time=[0, 5e9])
-    with pytest.raises(InputError, match="at most 50 years"):
-        calibration(log, table_of(log, [10, 10]))
-
-
-def test_a_job_that_never_waits_and_one_that_waits_for_ever_are_both_ends() -> None:
-    log = log_of([0.0] * 5 + [1e6] * 5)
-    said = calibration(log, table_of(log, [1e6] * 5 + [0.0] * 5)).agreement
-    assert said.rank_correlation.value == -1
-    assert said.near.value == 0
-    assert -inf < said.share_explained.value < 0
+    later = table_of(log, [10, 10]).submit + 500
+    for waits, columns, words in (
+        ([10, 10], {"texts": {}}, "no ids"),
+        ([10, 10], {"texts": {"job_id": ["7", "8"]}}, "no job"),
+        ([10, 10], {"texts": {"job_id": ["1", "1"]}}, "id 1"),
+        ([10, 10], {"submit": later}, "job 1 was submitted"),
+        ([nan, nan], {}, "2 refused"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            calibration(log, table_of(log, waits, **columns))
+    century = log_of([10.0, 10], submit_time=[0, 5e9])
+    with pytest.raises(InputError, match="50 years"):
+        calibration(century, table_of(century, [10, 10]))

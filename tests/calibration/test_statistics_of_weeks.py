@@ -6,7 +6,7 @@ from math import isnan
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
@@ -16,7 +16,6 @@ from batsched_py.calibration.matched_jobs import match_jobs
 from batsched_py.calibration.time_series import measure_backlog, measure_utilisation
 from batsched_py.calibration.week_bootstrap import (
     RESAMPLES,
-    Estimate,
     Weeks,
     _draws,
     correlate_ranks,
@@ -24,6 +23,7 @@ from batsched_py.calibration.week_bootstrap import (
 )
 from batsched_py.units import DAY, HOUR, WEEK
 from helpers.calibrated import PROCESSORS, log_of, table_of
+from helpers.examples import few_examples
 
 waits = st.lists(
     st.tuples(*2 * [st.one_of(st.just(0.0), st.integers(0, 10**6).map(float))]),
@@ -42,6 +42,7 @@ def test_the_rank_correlation_is_that_of_scipy(pairs: list[tuple[float, float]])
         assert found == pytest.approx(spearmanr(a, b).statistic, abs=1e-12)
 
 
+@settings(few_examples)
 @given(waits)
 def test_measures_are_bounded_and_change_sides_as_they_should(
     pairs: list[tuple[float, float]],
@@ -84,22 +85,6 @@ def evenly(weeks: int, nb: int) -> NDArray[np.float64]:
     return np.linspace(0, weeks * WEEK, nb, endpoint=False)
 
 
-def test_intervals_hold_the_mean_as_often_as_they_say() -> None:
-    """Each week has a level of its own; intervals over single jobs would hold it in a third."""
-    rng = np.random.default_rng(1)
-    held = dict.fromkeys((5, 20), 0)
-    for nb in held:
-        for _ in range(200):
-            levels = rng.normal(size=nb)
-            weeks = Weeks(evenly(nb, nb * 20))
-            values = np.repeat(levels, 20) + rng.normal(size=nb * 20)
-            columns = {"jobs": np.ones(nb * 20), "sum": values}
-            interval = weeks.estimate(lambda sums: sums["sum"] / sums["jobs"], columns).interval
-            held[nb] += interval.low <= 0 <= interval.high
-    assert 178 <= held[5] <= 198
-    assert 180 <= held[20] <= 198
-
-
 def test_a_paired_difference_is_far_more_certain_than_either_side() -> None:
     rng = np.random.default_rng(2)
     weeks = Weeks(evenly(10, 300))
@@ -117,12 +102,6 @@ def test_a_rest_at_the_end_is_of_the_week_before_and_empty_weeks_do_not_count() 
     assert Weeks(np.array([0.0, 6, 7, 13, 16]) * DAY).number.tolist() == [0, 0, 1, 1, 1]
     assert Weeks(np.array([0.0, 30, 31]) * DAY).nb == 2
     assert Weeks(np.array([0.0, 3]) * DAY).nb == 1
-
-
-def test_what_most_resamples_do_not_define_has_no_interval() -> None:
-    drawn = np.full(RESAMPLES, np.nan)
-    drawn[:100] = 1.0
-    assert not Estimate(1.0, drawn, 10).interval.is_known
 
 
 Job = tuple[int, int, int, int, int]

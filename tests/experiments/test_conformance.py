@@ -15,6 +15,7 @@ from batsched_studies.user_models import page as user_models_page
 
 PAGE = page.PAGE.read_text(encoding="utf-8")
 INSTANT = {"extra_nodes": "instant"}
+LONG = pytest.mark.long
 SJBF = INSTANT | {"backfill_order": "sjf"}
 
 
@@ -41,7 +42,7 @@ def test_the_recorded_runs_of_the_page(shared: Path) -> None:
         ("KTH-SP2", "easy_requested", INSTANT, "instant", 456),
         ("KTH-SP2", "easy_sjbf_exact", SJBF, "predictsim", 0),
         ("KTH-SP2", "easy_sjbf_exact", SJBF, "instant", 28),
-        ("SDSC-SP2", "easy_requested", INSTANT, "predictsim", 0),
+        pytest.param(*("SDSC-SP2", "easy_requested", INSTANT, "predictsim", 0), marks=LONG),
     ],
 )
 def test_published_schedules(
@@ -118,7 +119,10 @@ def test_passes_of_predictsim(events: list[m.Event], parts: list[list[str]]) -> 
 
 @pytest.mark.parametrize(
     "run",
-    ["30_batsched_conservative_bf_small", "40_random300_batsched_conservative_bf"],
+    [
+        "30_batsched_conservative_bf_small",
+        pytest.param("40_random300_batsched_conservative_bf", marks=LONG),
+    ],
 )
 def test_the_twin_of_batsched(shared: Path, run: str) -> None:
     """Processors by number and 5 s are all that sets batsched's conservative apart: the proof."""

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
 from batsched_py.units import WEEK
@@ -23,20 +22,15 @@ from batsched_py.workload import Workload
 from batsched_studies.creasy import (
     PUBLISHED,
     checks,
-    generated,
-    generated_jobs,
     measures,
     room,
     tables,
 )
 from batsched_studies.creasy.report import report
-from batsched_users.behaviour.empirical_distributions import About, Quantiles, ks_distance
 from batsched_users.learning.ideal_machine import PlayedJob, play_model
-from batsched_users.learning.learn_site import collect_values
 from batsched_users.models.site import SETS, SHIPPED, SiteDistributions, SiteUsers
-from helpers.made_up_campaign import STUDIES, MadeUpCampaign, table_of
+from helpers.made_up_campaign import MadeUpCampaign, table_of
 
-STUDY = STUDIES / "creasy"
 results = partial(MadeUpCampaign, study="creasy")
 COLUMNS = {quantity.name: quantity for quantity in tables.QUANTITIES}
 MONDAY = 1_704_067_200.0  # 2024-01-01, 0:00 UTC
@@ -117,55 +111,6 @@ def test_class_means_give_the_printed_means(place: float) -> None:
     assert changes == pytest.approx(expected, abs=1e-9)
 
 
-def test_chances_to_go_on_over_a_distribution() -> None:
-    """Against samples: exponential responses of 20 min in the mean, and log-normal ones."""
-    random = np.random.default_rng(1)
-    drawn = random.exponential(20, 200_000)
-    found = checks.compute_continuation([20], checks.SHAPES["exponential in each class"])
-    assert found == pytest.approx(np.mean(0.8 / (0.05 * drawn + 1)), abs=2e-3)
-    drawn = 20 * np.exp(random.normal(-0.5, 1, 200_000))
-    found = checks.compute_continuation([20], checks.SHAPES["log-normal, sigma 1"])
-    assert found == pytest.approx(np.mean(0.8 / (0.05 * drawn + 1)), abs=2e-3)
-    alike = checks.SHAPES["all of a class alike"]
-    assert checks.compute_continuation([20], alike) == pytest.approx(0.4)
-    assert found > 0.4  # the chance is convex
-    assert checks.compute_continuation([0, 20], alike) == pytest.approx(0.6)
-
-
-def test_sessions_cannot_lengthen_by_a_half() -> None:
-    """By the printed responses at most by 20 %, whatever the classes' means and spread."""
-    table = checks.make_sessions_table()
-    assert table is not None
-    by_shape = table.frame.set_index("what")
-    assert by_shape.most.iloc[-1] == pytest.approx(100 * (71 / 47 - 1))  # what is needed
-    assert by_shape.most.iloc[:-1].max() == pytest.approx(20, abs=0.1)
-    assert by_shape.most["all jobs alike"] < 0  # the mean response rises
-
-
-def test_waits_if_all_classes_wait_alike() -> None:
-    """The three means are the wait and the run time of each; they add up to the printed ones."""
-    wait, run_time = checks.compute_equal_wait(PUBLISHED)
-    assert wait + run_time == pytest.approx(78, abs=0.1)
-    assert (round(wait), round(run_time)) == (42, 36)
-
-
-def test_means_over_a_distribution() -> None:
-    """Uniform from 0 to 100 s: the mean is 50 s, the mean of the square 3333 s^2."""
-    times = Quantiles(About(name="t", unit="s", description=""), ((0, 0), (1, 100)))
-    assert checks.compute_mean(times, lambda t: t) == pytest.approx(50)
-    assert checks.compute_mean(times, lambda t: t * t) == pytest.approx(10_000 / 3, rel=1e-3)
-
-
-def test_the_pooled_run_times_contradict_the_paper() -> None:
-    """Their long jobs alone run for twice what the paper's response leaves for them."""
-    drawn = checks.compute_expectations(SiteDistributions.read(SHIPPED))
-    assert drawn["run_time"] == pytest.approx(109.6, abs=0.1)
-    assert drawn["long_run_time"] == pytest.approx(108.3, rel=5e-3)  # over the logs' jobs: 108.3
-    assert drawn["continuation"] == pytest.approx(0.495, abs=2e-3)  # over the logs' jobs: 0.495
-    assert drawn["long_run_time"] > 2 * checks.bound_long_jobs_share(PUBLISHED)[1]
-    assert drawn["batch_width"] > PUBLISHED["at_250"]["session_length"]["0"]
-
-
 # Measures ----------------------------------------------------------------------------------------
 
 
@@ -236,21 +181,6 @@ def test_runs_as_in_the_paper_confirm_all_claims() -> None:
         assert figure.spec["width"] == "container"
 
 
-def test_policies_that_do_the_same_confirm_only_that_they_are_alike() -> None:
-    rows = [{**row(0, r["nb_users"], r["replication"]), "alpha": r["alpha"]} for r in full()]
-    holds = {verdict.claim: verdict.holds for verdict in report(results(rows)).verdicts}
-    alike = [claim for claim, value in holds.items() if value]
-    assert alike == [
-        "With 50 users all policies are alike",
-    ]
-
-
-def test_one_replication_says_nothing() -> None:
-    made = report(results(full(seeds=1)))
-    assert {verdict.holds for verdict in made.verdicts} == {None}
-    assert "n = 1" in made.verdicts[0].evidence
-
-
 SUBSETS = [
     [],
     [row(0, 250, 0)],
@@ -268,53 +198,6 @@ def test_some_runs_are_enough_for_a_report(rows: list[dict[str, Any]]) -> None:
     assert not any(name.startswith("change") for system in systems for name in system)
     for figure in made.figures:
         assert figure.spec
-
-
-def test_readings() -> None:
-    """On the machine without waits users submit twice as much; half busy, so the room is 100 %."""
-    free = {"throughput_to_last_submission": 94.0, "nodes": room.UNLIMITED}
-    rows = [
-        row(alpha, 250, seed, utilisation_to_last_submission=0.5)
-        for alpha in (0, 6000)
-        for seed in range(5)
-    ]
-    rows += [row(0, 250, seed, **free) for seed in range(5)]
-    made = report(results([{**one, "reading": "no batches"} for one in rows]))
-    assert len(made.verdicts) == 4
-    gain = made.verdicts[0]
-    assert "throughput is much higher" in gain.claim
-    assert gain.holds
-    assert gain.reading == "no batches"
-    assert "n = 5" in gain.effect
-    own = table_of(made, "readings").frame
-    assert own.reading.tolist() == ["no batches"]
-    assert own.room.tolist() == [pytest.approx(100 * (94 / 47 / 1.02 - 1))]
-    assert own.gain.tolist() == [pytest.approx(50)]
-    assert own.more_gain.isna().all()  # no run has that alpha
-
-
-def test_the_machine_nearest_to_the_paper() -> None:
-    """EASY on four machines: 57 % but twice the response, half the utilisation, and between.
-
-    Twice of one is as far as half of the other; the one with both a fifth off is nearest.
-    """
-    assert room.compute_distance(57, 78) == 0
-    assert (
-        room.compute_distance(57, 156)
-        == pytest.approx(room.compute_distance(28.5, 78))
-        == pytest.approx(np.log(2))
-    )
-    found = {64: (57, 156), 128: (57 * 1.2, 78 * 1.2), 256: (28.5, 78), 512: (20, 60)}
-    rows = [
-        row(0, 250, 0, nodes=nodes, reading="r")
-        | {"utilisation_to_last_submission": busy / 100, "mean_turnaround_time": 60 * response}
-        for nodes, (busy, response) in found.items()
-    ]
-    made = report(results(rows))
-    table = table_of(made, "machines")
-    assert table.frame.set_index("nodes").nearest.dropna().to_dict() == {128: "nearest"}
-    assert {place for place, _ in table.marks} == {1}
-    assert not made.verdicts
 
 
 def test_a_scan_of_alpha() -> None:
@@ -343,87 +226,7 @@ def test_a_scan_of_alpha() -> None:
     assert names == ["gain_by_alpha_r", "classes_by_alpha_r"]
 
 
-def test_generated_jobs_are_like_what_users_draw_from() -> None:
-    """Batches are as wide as drawn; runs of equal size are longer, as two may meet by chance.
-
-    Ten users who never wait, without locality: sizes and run times are those of the options.
-    """
-    options = {"run_times": "thirds", "longest_run_time": 18_000, "locality": False}
-    frame = generated.play_users(options, 256)
-    drawn = generated_jobs.read_distributions(options, 256)
-    values = collect_values(generated_jobs.select_columns(frame))
-    distances = {name: ks_distance(own, getattr(drawn, name)) for name, own in values.items()}
-    assert max(distances[name] for name in ("sizes", "run_times", "batch_widths")) < 0.02
-    assert max(distances[name] for name in ("think_times", "breaks")) < 0.1
-    learnt = generated_jobs.read_distributions({}, 256)  # as learnt: more long ones
-    assert ks_distance(values["run_times"], learnt.run_times) > 0.08
-    chart = generated.draw_generated_jobs(options, 256, "thirds").spec
-    assert "run times" in str(chart)
-
-
-def test_where_the_beginning_ends() -> None:
-    """Fifty days: none the first ten, ten jobs a day then; responses begin low and settle."""
-    days = np.repeat(np.arange(10, 50), 10)
-    rng = np.random.default_rng(1)
-    submit = 86_400.0 * (days + rng.random(len(days)))
-    found = generated_jobs.find_warm_up(submit, np.full(len(days), 60.0))
-    assert found["mser5_jobs"] == 10
-    assert found["cut_jobs"] == pytest.approx(10 / 24)
-    assert found["whole_jobs"] == pytest.approx(8 / 24)
-    assert found["cut_response"] == found["whole_response"] == 60
-    growing = np.repeat(np.arange(50), np.arange(1, 51)) * 86_400.0
-    assert np.isnan(generated_jobs.find_warm_up(growing, growing)["mser5_jobs"])  # no end
-
-
-def test_report_of_generated_jobs() -> None:
-    """A campaign that measured distances and cuts has their tables, for each reading."""
-    measured = {f"distance_{name}": 0.1 for name in generated.QUANTITIES}
-    measured |= {"mser5_jobs": 5.0, "whole_jobs": 40.0, "cut_jobs": 42.0}
-    measured |= {"mser5_response": np.nan, "whole_response": 60.0, "cut_response": np.nan}
-    rows = [
-        row(alpha, 250, seed, reading="r", user_options='{"locality":false}') | measured
-        for alpha in (0, 6000)
-        for seed in range(5)
-    ]
-    made = report(results(rows))
-    assert table_of(made, "generated").frame.ours.to_numpy() == pytest.approx(0.1)
-    cuts = table_of(made, "warm_up").frame
-    assert cuts.day.tolist()[::2] == [5, 5]
-    assert cuts.none.tolist() == [0, 5, 0, 5]
-    assert [figure.name for figure in made.figures] == ["generated_r"]
-
-
 # Campaign files ----------------------------------------------------------------------------------
-
-
-def test_campaign_is_that_of_the_paper() -> None:
-    runs = read_campaign(STUDY / "campaign.toml").runs
-    kinds = {(run.labels["alpha"], run.labels["nb_users"]) for run in runs}
-    assert kinds == {(alpha, users) for alpha in ALPHAS for users in USERS}
-    assert {run.settings.user_options["weeks"] for run in runs} == {26}
-    assert {run.settings.log for run in runs} == {"none"}  # nothing is downloaded
-
-
-def test_every_reading_has_its_machine_and_the_one_without_waits() -> None:
-    """The machine is one of its scan; in the other campaigns, the same reading has the same."""
-    by_reading: dict[Any, set[tuple[Any, Any]]] = {}
-    for run in read_campaign(STUDY / "readings.toml").runs:
-        own = by_reading.setdefault(run.labels["reading"], set())
-        own.add((run.settings.nodes, run.labels["alpha"]))
-    scanned: dict[Any, set[Any]] = {}
-    for run in read_campaign(STUDY / "machines.toml").runs:
-        scanned.setdefault(run.labels["reading"], set()).add(run.settings.nodes)
-    assert by_reading.keys() == scanned.keys()
-    assert len(by_reading) > 10
-    for reading, own in by_reading.items():
-        assert (room.UNLIMITED, 0) in own
-        others = {(nodes, alpha) for nodes, alpha in own if nodes != room.UNLIMITED}
-        assert {alpha for _, alpha in others} == {0, 6000, 90_000}
-        ((nodes),) = {nodes for nodes, _ in others}
-        assert nodes in scanned[reading]
-    narrow = by_reading["thirds, up to 5 h, sizes up to 8"] - {(room.UNLIMITED, 0)}
-    (run, *_) = read_campaign(STUDY / "thirds.toml").runs
-    assert {nodes for nodes, _ in narrow} == {run.settings.nodes}
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -507,8 +310,3 @@ def test_narrow_jobs() -> None:
         played(largest_size=0)
     with pytest.raises(UsageError, match="expected one of learnt, thirds"):
         played(run_times="halves")
-
-
-def test_a_set_by_its_name() -> None:
-    jobs = played(distributions="KTH", locality=False)
-    assert max(job.job.size for job in jobs) <= 100  # KTH-SP2 has 100 processors

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
-from math import hypot, isnan, log
-from statistics import NormalDist, mean, stdev
 from typing import Any
 
 import pandas as pd
@@ -20,9 +19,10 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import WEEK
 from batsched_py.workload.logs.log_archive import find_log
-from batsched_studies.dynamic_think_times import PUBLISHED, cases, claims, tables
+from batsched_studies.dynamic_think_times import cases, claims, tables
 from batsched_studies.dynamic_think_times.measures import NAMES, measure
 from batsched_studies.dynamic_think_times.report import find_warm_up, report
+from helpers.examples import few_examples
 from helpers.made_up_campaign import MadeUpCampaign, changed, having
 
 COLUMNS = {metric.name: metric for metric in (*cases.METRICS, *cases.FURTHER)}
@@ -87,22 +87,6 @@ def test_runs_are_read_in_the_units_of_the_paper() -> None:
     assert inner["busy"] == 1_000 * (5_000 + 7_200) / WEEK
 
 
-def test_runs_of_which_only_all_weeks_were_measured() -> None:
-    run = made("fcfs", 128, "c120")
-    known = {name: value for name, value in run.items() if "weeks_2_to_9" not in name}
-    assert cases.read(pd.DataFrame([known])).labels("measured") == [cases.WHOLE]
-
-
-@pytest.mark.parametrize(
-    ("response", "think", "cycle"),
-    [(3_000, "c20", 4_200), (10_000, "lin", 10_000 + 4_826 + 1_779), (0, "c240", 14_400)],
-)
-def test_users_are_busy_from_a_submission_to_the_end_of_the_think_time(
-    response: float, think: str, cycle: float
-) -> None:
-    assert cases.compute_busy_weeks(7, response, think) == pytest.approx(7 * cycle / WEEK)
-
-
 def test_mean_area_by_hand() -> None:
     """On four cores each job takes all of them, for the mean run time of the paper's table."""
     run_times = 0.05 * (38 + 75 + 7_200 + 14_400) + 0.1 * (150 + 3_600)
@@ -110,55 +94,6 @@ def test_mean_area_by_hand() -> None:
     assert cases.compute_mean_area(4) == pytest.approx(4 * run_times)
     assert cases.compute_mean_area(8) > cases.compute_mean_area(4)
     assert cases.compute_mean_area(4_096) == cases.compute_mean_area(1_024)  # no job is wider
-
-
-def test_the_published_numbers_need_more_time_than_users_have() -> None:
-    """By hand for FCFS, 1024 cores, lin: 1.515 G core-s of 1.05 M each, 13,190 + 8,144 s."""
-    needed = cases.compute_needed_time(1024, "lin", PUBLISHED["cases"]["fcfs"]["1024"]["lin"])
-    assert needed["jobs"] == pytest.approx(1_443, abs=1)
-    assert needed["cycle"] == pytest.approx(21_334, abs=1)
-    assert needed["needed"] == pytest.approx(1_443 * 21_334 / 604_800, rel=1e-3)
-    assert needed["share"] > 100  # of 50 weeks, day and night
-    shares = [
-        cases.compute_needed_time(case["nodes"], case["think"], own)["share"]
-        for case, own in cases.list_published_cases()
-    ]
-    assert min(shares) > 100 * (4 * 24 + 8) / (7 * 24)  # Monday 9:00 to Friday 17:00
-
-
-# Medians -----------------------------------------------------------------------------------------
-
-
-def test_the_error_of_a_median_is_that_of_normal_numbers() -> None:
-    """400 medians of 100 normal numbers of deviation 10, simulated: 1.25, as by the quantiles."""
-    draws = NormalDist(50, 10).samples(40_000, seed=1)
-    medians = [sorted(draws[at : at + 100])[50] for at in range(0, 40_000, 100)]
-    assert cases.compute_median_error(50 - 19.6, 50 + 19.6, 100) == pytest.approx(1.2533, abs=1e-3)
-    assert stdev(medians) == pytest.approx(1.2533, rel=0.1)
-    known = cases.estimate_printed_median([50 - 19.6, 50, 50 + 19.6])
-    assert (known.value, known.high - known.low) == (50, pytest.approx(2 * 1.96 * 1.2533, rel=1e-3))
-
-
-def test_distances_of_medians_by_hand() -> None:
-    """101 runs from 0 to 100: the median is 50 (40.2 to 59.8); 50 is printed, or 60."""
-    ours = pd.Series(range(101), dtype=float)
-    assert cases.compute_distance(ours, [2.5, 50, 97.5]) == 0
-    error = hypot(9.8 / 1.96, 1.2533 * 95 / 3.92 / 10)
-    assert cases.compute_distance(ours, [12.5, 60, 107.5]) == pytest.approx(-10 / error, rel=1e-2)
-    assert isnan(cases.compute_distance(ours[:5], [2.5, 50, 97.5]))  # five have no interval
-
-
-def test_distances_of_ratios_by_hand() -> None:
-    """Ours 1.1 with an error of 3 %; the medians of the paper are known to 4 % each, or wholly."""
-    ours = Interval(1.1, 1.1 / 1.0605, 1.1 * 1.0605, 100)  # exp(1.96 x 0.03)
-    sure, wide = [100, 100, 100], [100 - 62.55, 100, 100 + 62.55]
-    assert cases.compute_ratio_distance(ours, sure, sure) == pytest.approx(
-        log(1.1) / 0.03, rel=1e-2
-    )
-    total = (0.03**2 + 2 * 0.04**2) ** 0.5
-    assert cases.compute_ratio_distance(ours, wide, wide) == pytest.approx(
-        log(1.1) / total, rel=1e-2
-    )
 
 
 # Equal work ------------------------------------------------------------------------------------
@@ -190,16 +125,7 @@ def test_constant_think_times_at_equal_work(
     assert pairs == ([] if expected is None else [pytest.approx(expected)])
 
 
-def test_replications_are_not_mixed_at_equal_work() -> None:
-    rows = [
-        made("fcfs", 128, think, replication, work=work, art=100 * work * (1 + replication))
-        for replication in range(2)
-        for think, work in (("c20", 2), ("c120", 1), ("lin", 1.5))
-    ]
-    found = cases.interpolate_at_equal_work(inner(rows)).frame
-    assert list(found["art_constant"]) == pytest.approx([150, 300])
-
-
+@settings(few_examples)  # each makes tables
 @given(
     st.lists(st.floats(0.1, 10), min_size=2, max_size=6, unique=True),
     st.floats(0, 1),
@@ -271,65 +197,25 @@ def test_nothing_is_said_without_runs(kept: dict[str, Any], unknown: set[str]) -
     assert {claim for claim, holds in found.items() if holds is None} == unknown
 
 
-def test_an_interval_that_holds_1_says_nothing() -> None:
-    """EASY has less ASD in six replications of one case, and more in two."""
-    case = {"scheduler": "easy", "nodes": 128, "think": "lin"}
-    rows = multiplied(world(), 2.0, "asd", **case, replication=0)
-    rows = multiplied(rows, 2.0, "asd", **case, replication=1)
-    (said,) = [v for v in claims.judge_claims(inner(rows), cases.DAILY) if not v.holds]
-    assert (said.claim, said.holds, said.reading) == (
-        claims.BEATS,
-        None,
-        "daily chains, weeks 2 to 9",
-    )
-    assert said.effect.startswith("ASD, 128 lin 0.80 [0.80, 1.")  # what it hangs on
-    assert said.effect.endswith("n = 8")
-
-
 @pytest.mark.parametrize(
-    ("low", "high", "holds"),
+    ("judge", "low", "high", "holds"),
     [
-        (0.9, 1.1, True),
-        (0.9, 1.13, None),
-        (0.85, 1.0, None),
-        (1.13, 1.2, False),
-        (0.8, 0.85, False),
+        (claims._about_equal, 0.9, 1.1, True),
+        (claims._about_equal, 0.9, 1.13, None),
+        (claims._about_equal, 0.85, 1.0, None),
+        (claims._about_equal, 1.13, 1.2, False),
+        (claims._about_equal, 0.8, 0.85, False),
+        (claims._better, 0.9, 0.94, True),  # 0.88 to 0.96 are printed
+        (claims._better, 0.95, 0.98, True),
+        (claims._better, 0.95, 1.01, None),
+        (claims._better, 0.97, 0.99, False),
+        (claims._better, 0.8, 0.9, True),
     ],
 )
-def test_about_equal_is_asked_of_the_whole_interval(
-    low: float, high: float, holds: bool | None
+def test_vague_words_are_asked_of_the_whole_interval(
+    judge: Callable[[Interval], bool | None], low: float, high: float, holds: bool | None
 ) -> None:
-    assert claims._about_equal(Interval((low + high) / 2, low, high, 9)) is holds
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "holds"),
-    [
-        (0.9, 0.94, True),
-        (0.95, 0.98, True),
-        (0.95, 1.01, None),
-        (0.97, 0.99, False),
-        (0.8, 0.9, True),
-    ],
-)
-def test_better_is_below_1_and_may_be_what_is_printed(
-    low: float, high: float, holds: bool | None
-) -> None:
-    assert claims._better(Interval((low + high) / 2, low, high, 9)) is holds
-
-
-def test_readings_tell_the_limits_of_vague_words() -> None:
-    said = {v.claim: v.reading for v in claims.judge_claims(inner(world()), cases.DAILY)}
-    told = "daily chains, weeks 2 to 9"
-    assert said[claims.EQUAL_FCFS] == f"{told}; equal: within a factor of 1.12"
-    assert said[claims.BETTER] == (
-        f"{told}; better: the interval is below 1 and reaches into the paper's 0.88 to 0.96"
-    )
-
-
-def test_about_equal_is_what_the_paper_calls_so() -> None:
-    """The AWRT of EASY, 34,692 beside 30,978 s, are the farthest apart of those that it means."""
-    assert claims.find_equal_tolerance() == pytest.approx(34_692 / 30_978)
+    assert judge(Interval((low + high) / 2, low, high, 9)) is holds
 
 
 def told(rows: list[dict[str, Any]], *metrics: str, **labels: str) -> Verdict:
@@ -345,34 +231,6 @@ def published(factor: float = 1.0) -> list[dict[str, Any]]:
         for case, printed in cases.list_published_cases()
         for at in range(9)
     ]
-
-
-def test_numbers_as_published_would_be_told_so() -> None:
-    said = told(published(), "work", "awrt", "art", "awt", scheduler="fcfs")
-    assert said.holds is True
-    assert "16 of them are within 1.96" in said.evidence
-    assert "1.00 to 1.00 in 16 medians, 0.0 standard errors" in said.effect
-    assert told(world(), "art").holds is False
-    one_case = told(published()[:9], "asd")
-    assert one_case.holds is None
-    assert "too few runs" in one_case.evidence
-    assert told([], "asd").holds is None
-    assert told([], "asd", scheduler="easy").claim.endswith("(easy)")
-
-
-def test_medians_a_little_off_are_told_apart_by_enough_runs() -> None:
-    """A tenth more work: nine runs cannot tell it from the paper's, 900 can."""
-    few = published(1.1)
-    many = [run | {"replication": 9 * at + run["replication"]} for run in few for at in range(100)]
-    assert told(few, "work").holds is True
-    assert told(many, "work").holds is False
-
-
-def test_a_user_with_one_job_at_a_time_has_not_the_time_for_the_published_numbers() -> None:
-    said = claims.judge_single_jobs()
-    assert said.holds is False
-    assert "86 to 108 %" in said.evidence
-    assert "62 %" in said.effect
 
 
 # The report ------------------------------------------------------------------------------------
@@ -401,15 +259,7 @@ def test_report_of_all_and_of_none() -> None:
     assert names(readings) == everything | {"readings_work", "independent"}
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [{"think": ("lin",)}, {"scheduler": ("easy",), "nodes": (128,)}, {"replication": (1,)}],
-)
-def test_report_of_a_part(kept: dict[str, Any]) -> None:
-    assert {"cases", "workload", *FIGURES} <= names(having(world(2), **kept))
-
-
-@settings(max_examples=settings().max_examples // 5)  # each makes eight tables
+@settings(few_examples)
 @given(st.data())
 def test_tables_of_any_part_of_the_runs(data: st.DataObject) -> None:
     rows = world(2)
@@ -450,39 +300,6 @@ def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:
 
 
 # The files -------------------------------------------------------------------------------------
-
-
-def test_published_numbers_are_as_the_text_says() -> None:
-    """A check of the transcription: quantiles ascend, and the printed orderings are there."""
-    printed_cases = {tuple(case.values()): own for case, own in cases.list_published_cases()}
-    assert len(printed_cases) == 2 * 2 * 2
-    for printed in printed_cases.values():
-        assert all(low < middle < high for low, middle, high in printed.values())
-    for nodes, think in product((1024, 128), ("lin", "c120")):
-        easy, fcfs = (printed_cases[name, nodes, think] for name in ("easy", "fcfs"))
-        assert all(easy[name][1] < fcfs[name][1] for name in ("art", "asd"))
-        assert easy["awrt"][1] > fcfs["awrt"][1]
-    # Responses are waits and run times; the mean run time of the paper's table is 1,866 s.
-    run_times = [own["art"][1] - own["awt"][1] for own in printed_cases.values() if "awt" in own]
-    assert mean(run_times) == pytest.approx(1_866, rel=0.01)
-
-
-@pytest.mark.parametrize("file", ["campaign", "readings", "equal_work", "warm_up"])
-def test_campaign_files_say_what_their_labels_say(file: str) -> None:
-    campaign = read_campaign(find_campaign(f"dynamic_think_times/{file}"), quick=True)
-    assert campaign.keep == ("jobs" if file == "warm_up" else "metrics")
-    for run in campaign.runs:
-        options = run.settings.user_options
-        assert (run.settings.log, run.settings.users) == ("none", "weekly")
-        assert options["think"] == run.labels["think"]
-        assert run.settings.nodes == run.labels["nodes"]
-        reading = str(run.labels.get("reading", cases.DAILY))
-        assert reading.split()[0].strip(",") == options.get("chains", "single")
-        assert (options.get("activity") == 1.0) == ("p_a 1" in reading)
-        assert (options.get("short") == "clip") == ("redraw" not in reading)
-        for option, value in (("first", "spread"), ("days", "draw")):
-            assert (options.get(option) == value) == reading.endswith(f", {value}")
-        assert str(options.get("nb_users", "")) in reading
 
 
 def test_jobs_that_end_in_weeks_2_to_9() -> None:
@@ -548,19 +365,5 @@ def test_the_warm_up_of_waits_that_rise_at_first() -> None:
     assert row["wait"] == pytest.approx((75 + (20 + 3_000 + 500) / 41) / 2)
     assert row["wait_after"] == pytest.approx((100 + 3_500 / 31) / 2)
     assert row["wait_inner"] == pytest.approx((6 * 0 + 26 * 100) / 32, rel=0.02)
-
-
-def test_no_warm_up_is_told_of_waits_that_only_rise() -> None:
-    row = find_warm_up([jobs_kept([float(at) for at in range(40)])])
-    assert pd.isna([row[name] for name in ("cut", "share", "week", "wait_after")]).all()
-    assert row["wait"] == 19.5
-
-
-def test_the_report_of_runs_whose_jobs_were_kept() -> None:
-    class Kept(MadeUpCampaign):
-        def kept_jobs(self, run: Any) -> pd.DataFrame | None:
-            return jobs_kept([5.0, 6.0] * 20)
-
-    (table,) = [table for table in report(Kept(world(2))).tables if table.name == "warm_up"]
-    assert len(table.frame) == len(world(1))
-    assert set(table.frame["cut"]) == {0}
+    rising = find_warm_up([jobs_kept([float(at) for at in range(40)])])
+    assert pd.isna([rising[name] for name in ("cut", "share", "week", "wait_after")]).all()

@@ -67,14 +67,6 @@ def test_labels_are_the_options_of_the_policy_with_their_defaults() -> None:
     assert len(cases.select_one_machine(runs)) == 1
 
 
-def test_runs_in_which_jobs_were_refused_are_left_out() -> None:
-    assert len(runs_of(row(), row(given={"nb_rejected": 3}))) == 1
-
-
-def test_squashed_area_of_multi_site_jobs() -> None:
-    assert cases.mean(runs_of(row(share=25)), "area") == pytest.approx(0.25e6 / HOUR)
-
-
 # Arithmetic --------------------------------------------------------------------------------------
 
 
@@ -104,16 +96,6 @@ def test_until_where_it_is_better(awrt: Sequence[float], expected: float) -> Non
     shared = runs_of(row(scenario="sharing", W=10))
     assert cases.find_crossing(multi, shared, "W") == pytest.approx(expected)
     assert cases.find_crossing(multi, shared.where(p=1), "W") is None
-
-
-def test_made_up_workloads_are_compared_set_by_set() -> None:
-    """Sets of 10 and 20 h, each 10 % more: the noise between sets does not matter."""
-    runs = runs_of(
-        *(row("syn_org", given={"seed": k}, W=10 * (k + 1), lower_bound=0) for k in (0, 1)),
-        *(row("syn_org", given={"seed": k}, W=11 * (k + 1), lower_bound=64) for k in (0, 1)),
-    )
-    base, ours = (runs.where(lower_bound=bound) for bound in (0, 64))
-    assert cases.change(ours, base, "W") == pytest.approx(10)
 
 
 # Claims ------------------------------------------------------------------------------------------
@@ -153,53 +135,6 @@ def test_claims_hold_within_their_bounds_alone(rule: Mapping[str, Any]) -> None:
         if end in rule:
             assert not judged(rule, rule[end] + step * max(1, abs(rule[end]) / 10)).holds
     assert rule["about"] in judged(rule, inside).evidence
-
-
-def test_every_claim_is_told_once() -> None:
-    texts = [rule["claim"] for rule in RULES]
-    assert len(set(texts)) == len(texts)
-
-
-def test_percentages_are_judged_by_recorded_workloads() -> None:
-    """-16 and -18 % hold in the mean, -60 % of a made-up one is told; alone it is no answer."""
-    (rule,) = (r for r in RULES if "16.3 %" in r["claim"])
-    recorded = {"10_20k_org": -16.0, "30_40k_org": -18.0}
-    made = []
-    for workload, value in (recorded | {"syn_org": -60.0}).items():
-        for bound, awrt in ((0, 10), (128, 10 * (1 + value / 100))):
-            made.append(row(workload, "m384", p=80, lower_bound=bound, RC=awrt))
-    verdict = claims.judge_rule(runs_of(*made), rule)
-    assert verdict is not None
-    assert verdict.holds
-    assert "syn_org -60.0; mean -17.0 %" in verdict.effect
-    alone = claims.judge_rule(runs_of(*made[-2:]), rule)
-    assert alone is not None
-    assert alone.holds is None
-
-
-def test_the_best_lower_bound_counts() -> None:
-    """At 300 % the bound of 128 is 3 times one machine: +200 %, less than what is printed by 44."""
-    (rule,) = (r for r in RULES if "244 %" in r["claim"])
-    bounds = {0: 80.0, 96: 50.0, 128: 30.0}
-    made = [row(sites="m384", p=300, lower_bound=b, W=value) for b, value in bounds.items()]
-    made.append(row(sites="m512", scenario="sharing", W=10))
-    verdict = claims.judge_rule(runs_of(*made), rule)
-    assert verdict is not None
-    assert "10_20k_org +200" in verdict.effect
-    assert verdict.holds
-
-
-def test_better_at_every_overhead_is_asked_of_each() -> None:
-    """Adaptive is 50 % better at 30 %, and 1 % worse at 300 %: better in the mean only."""
-    (rule,) = (r for r in RULES if r["claim"].startswith("m128: adaptive is better"))
-    made = []
-    for p, awrt in ((30, 5.0), (100, 8.0), (300, 10.1)):
-        made += [row(p=p, adaptive=True, W=awrt), row(p=p, lower_bound=0, W=10)]
-    verdict = claims.judge_rule(runs_of(*made), rule)
-    assert verdict is not None
-    assert "10_20k_org +1 %" in verdict.effect
-    assert not verdict.holds
-    assert verdict.reading.endswith("by width")
 
 
 def printed_tables(count: float = 1, share: float = 0) -> list[dict[str, Any]]:
@@ -302,28 +237,6 @@ def test_multi_site_beside_sharing(at_20: float, expected: bool) -> None:
     assert line.to_W == pytest.approx(80 / 3 if expected else 10 / 3)
 
 
-def test_readings_are_apart_from_the_claims() -> None:
-    """A reading that gives the tables is told beside the documented one, of which claims are."""
-    made = [run | {"reading": cases.DOCUMENTED} for run in printed_tables(count=1.5)]
-    made += [run | {"reading": "another"} for run in printed_tables()]
-    told = report(results(made))
-    fits = table_of(told, "readings_of_tables").frame.set_index("reading")
-    assert fits.count_rms.tolist() == pytest.approx([50, 0], abs=1e-9)
-    (verdict,) = (v for v in told.verdicts if v.claim.startswith("Table 7.3"))
-    assert not verdict.holds
-
-
-def test_claims_by_reading() -> None:
-    """One machine was not run in the other reading: what is compared with is the documented one."""
-    machine = row("10_20k_max128", "m512", scenario="sharing", W=10)
-    split = [row("10_20k_max128", W=12), row("10_20k_max128", W=10.5) | {"reading": "another"}]
-    table = table_of(report(results([machine, *split])), "readings_of_claims").frame
-    of_claim = table[table.claim == "Multi-site without overhead is about equal to one machine"]
-    assert of_claim.reading.tolist() == [cases.DOCUMENTED, "another"]
-    assert of_claim.ours.tolist() == pytest.approx([20, 5])
-    assert of_claim.holds.tolist() == ["no", "yes"]
-
-
 SUBSETS: list[list[dict[str, Any]]] = [
     [],
     [row()],
@@ -334,48 +247,7 @@ SUBSETS: list[list[dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("rows", SUBSETS)
-def test_some_runs_are_enough_for_a_report(rows: list[dict[str, Any]]) -> None:
-    for figure in report(results(rows)).figures:
-        assert figure.spec["width"] == "container"
-
-
 # Campaign files ----------------------------------------------------------------------------------
-
-
-def test_all_files_have_the_workloads_of_the_thesis() -> None:
-    numbers = {"10_20k": "10000-19999", "30_40k": "30000-39999", "60_70k": "60000-69999"}
-    for name in FILES:
-        for run in read_campaign(find_campaign(f"grid/{name}")).runs:
-            settings, workload = run.settings, str(run.labels["workload"])
-            family, _, kind = workload.rpartition("_")
-            options = settings.user_options
-            widest = options.get("split") if family == "syn" else settings.split
-            assert settings.job_numbers == numbers.get(family)
-            assert settings.users == ("synthetic" if family == "syn" else "rigid")
-            if kind != "org":
-                assert widest == int(kind.removeprefix("max"))
-            sharing = settings.scheduler_options["scenario"] != "multi_site"
-            assert kind != "org" or widest is None or sharing
-            assert settings.sites in TABLE_7_1
-
-
-def test_the_tables_are_run() -> None:
-    """All cells of tables 7.3, 7.4 and 7.6."""
-    cells = {
-        (run.labels["workload"], run.labels["sites"], run.labels["overhead"])
-        for run in read_campaign(find_campaign("grid/campaign")).runs
-        if run.labels["scenario"] == "multi_site"
-    }
-    for p, workload in product(range(0, 65, 5), PUBLISHED["table_count"]["columns"]):
-        assert (workload, "m128", p / 100) in cells
-    adaptive = {
-        (run.labels["sites"], run.labels["overhead"])
-        for run in read_campaign(find_campaign("grid/adaptive")).runs
-        if run.labels["adaptive"]
-    }
-    printed = PUBLISHED["table7_6"].keys() - {"columns"}
-    assert adaptive >= set(product(printed, (0.3, 3.0)))
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -13,7 +13,6 @@ from batsched_studies.grid_users.site_runs import MULTI_SITE, SHARING
 from helpers.made_up_campaign import MadeUpCampaign, holds, one_row, table_of
 
 SITES = {"large": 6, "small": 2}
-SPREADING = "Spreading jobs over several sites at 30 % shortens waits beyond sharing"
 WAITS = {
     # before and after sharing, hours
     ("rigid", "large"): (4.0, 2.0),
@@ -90,20 +89,16 @@ def test_the_tables_say_what_the_runs_do() -> None:
 
 
 def test_the_claims_are_judged() -> None:
-    assert list(holds(report(Shared(5))).items()) == [  # type: ignore[arg-type]
-        ("Sharing shortens the mean wait of all users together: rigid users", True),
-        ("Sharing shortens the waits of every site's users: rigid users", True),
-        ("Sharing shortens the mean wait of all users together: users who react", True),
-        ("Sharing shortens the waits of every site's users: users who react", False),
-        ("The gain in hours is smaller when users react", True),
-        ("The gain in per cent is smaller when users react", True),
-        ("Counted from the recorded submissions on, the gain is smaller when users react", True),
-        ("Users who react submit sooner when sites share", True),
-        ("The users of the site that gives most pay by longer waits: rigid users", False),
-        (f"{SPREADING}: rigid users", False),
-        ("The users of the site that gives most pay by longer waits: users who react", True),
-        (f"{SPREADING}: users who react", False),
+    """The large site gives; its users pay, and spreading shortens no waits."""
+    found = holds(report(Shared(5)))  # type: ignore[arg-type]
+    rigid, reacting = "rigid users", "users who react"
+    refuted = [claim for claim, answer in found.items() if answer is False]
+    assert [claim.rpartition(": ")[2] for claim in refuted] == [reacting, rigid, rigid, reacting]
+    assert [claim.partition(" ")[0] for claim in refuted] == [
+        *("Sharing", "The"),
+        *("Spreading", "Spreading"),
     ]
+    assert list(found.values()).count(True) == 8
 
 
 @pytest.mark.parametrize(("nb_assignments", "scenarios"), [(1, 3), (0, 3), (5, 1)])

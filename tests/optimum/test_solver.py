@@ -164,35 +164,11 @@ def test_quality_and_loss_where_the_optimum_is_no_policy() -> None:
         assert compute_loss(solution.plan, plan) == pytest.approx(100 - 100 * ratio)
 
 
-def test_fractions_of_seconds_are_exact_without_a_grid() -> None:
-    jobs = (
-        Job("a", 0.1, 1, 0.3),
-        Job("b", 0.2, 2, 0.7),
-        Job("c", 0.25, 1, 0.1),
-    )
-    instance = Instance(0.3, ((0.3, 1), (0.55, 2)), jobs)
-    best = min(
-        sum_weighted_responses(place_in_order(instance, order)) for order in permutations(jobs)
-    )
-    assert solve(instance, policies(instance)).value == pytest.approx(best, abs=1e-12)
-
-
 def test_a_cell_has_what_is_free_all_through_it() -> None:
     history = ((-5.0, 1), (3.0, 4), (9.0, 2), (10.0, 6), (25.0, 8))
     grid = round_to_grid(Instance(0.0, history, (Job("a", -10, 1, 0), Job("b", 0, 1, 10.5))), 10)
     assert grid.history == ((0.0, 1), (1.0, 6), (3.0, 8))
     assert [(j.submit, j.duration) for j in grid.jobs] == [(-1, 1), (0, 2)]
-
-
-def test_scaling_may_cost_the_optimum() -> None:
-    # In cells of 10 s all last one, and a, the widest, goes first; exactly, b and c do.
-    jobs = (Job("a", 0, 4, 8), Job("b", 0, 3, 1), Job("c", 0, 1, 2))
-    instance = Instance(0.0, ((0.0, 4),), jobs)
-    exact = solve(instance, policies(instance))
-    scaled = solve(instance, policies(instance), scale=10)
-    assert (exact.value, scaled.value) == (45.0, 69.0)
-    check(instance, scaled.plan)
-    assert compute_quality(scaled.plan, exact.plan) > 1
 
 
 def test_the_time_scale_is_that_of_table_4_4() -> None:
@@ -201,12 +177,7 @@ def test_the_time_scale_is_that_of_table_4_4() -> None:
     assert minutes[3] == 7
     assert printed[3] == 8  # the one row that does not come out
     assert minutes[:3] + minutes[4:] == printed[:3] + printed[4:]
-
-
-def test_the_time_scale_is_whole_minutes_from_one_on() -> None:
-    assert choose_scale(1, 1) == 60
-    assert choose_scale(0, 0) == 60
-    assert choose_scale(3600, 3600 * 2000 * 1000 // 3600, memory_mb=2000) == 60
+    assert choose_scale(0, 0) == choose_scale(1, 1) == 60
     assert choose_scale(190_000, 1_800_000, memory_mb=200) == 60 * 22
 
 
@@ -221,19 +192,16 @@ def test_a_time_limit_leaves_the_best_known_plan() -> None:
     check(instance, solution.plan)
 
 
-def test_a_step_without_jobs() -> None:
-    assert solve(Instance(0.0, ((0.0, 5),), ()), []).value == 0
-
-
 def test_what_cannot_be_planned_is_said() -> None:
-    with pytest.raises(UsageError, match="job x has no estimate"):
+    assert solve(Instance(0.0, ((0.0, 5),), ()), []).value == 0  # no job
+    with pytest.raises(UsageError, match="job x"):
         Instance(0.0, ((0.0, 5),), (Job("x", 0, 1, float("inf")),))
-    with pytest.raises(UsageError, match="job x needs 6 processors"):
+    with pytest.raises(UsageError, match="6 processors"):
         Instance(0.0, ((0.0, 5),), (Job("x", 0, 6, 1),))
     for history in ((), ((1.0, 5),), ((0.0, 5), (0.0, 6)), ((-1.0, 5), (-2.0, 6))):
         with pytest.raises(InvariantError, match="machine history"):
             Instance(0.0, history, ())
     jobs = tuple(Job(f"{i}", 0, 1, 1000 + 0.7**i) for i in range(30))
     instance = Instance(0.0, ((0.0, 2),), jobs)
-    with pytest.raises(UsageError, match=r"at 0 with 30 jobs is too large.*scale"):
+    with pytest.raises(UsageError, match="too large"):
         solve(instance, policies(instance))

