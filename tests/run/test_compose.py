@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
@@ -121,42 +120,6 @@ def test_our_process_is_healthy_while_it_listens(compose: dict[str, Any]) -> Non
         assert subprocess.run(check, stderr=subprocess.DEVNULL).returncode == 1
         listening.listen()
         assert subprocess.run(check).returncode == 0
-
-
-def test_our_process_removes_the_tables_of_the_run_before(
-    compose: dict[str, Any], tmp_path: Path
-) -> None:
-    """Of Batsim's own, only that of the jobs is emptied when it starts."""
-    tables = [f"batsim_{name}.csv" for name in ("jobs", "schedule", "users")]
-    for name in [*tables, "batsim_notes.csv", "embedded_jobs.csv"]:
-        (tmp_path / name).touch()
-    shell, option, script, name = compose["services"]["scheduler"]["entrypoint"]
-    script = script.replace("$$", "$").replace("/data/out", str(tmp_path))
-    script = script.replace("exec batsched-py", "echo")
-    run = subprocess.run(
-        [shell, option, script, name, "serve", "a b"], capture_output=True, text=True
-    )
-    assert run.stdout == "serve a b\n"
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == ["batsim_notes.csv", "embedded_jobs.csv"]
-
-
-@pytest.mark.parametrize("extras", [[], ["graphs", "parquet"]])
-def test_the_image_has_what_the_package_needs(extras: list[str], tmp_path: Path) -> None:
-    """With hashes, so that no other file of that name and version is taken."""
-    for name in ("pyproject.toml", "requirements.lock"):
-        shutil.copy(ROOT / name, tmp_path)
-    line = [sys.executable, ROOT / "image_requirements.py", *extras]
-    subprocess.run(line, cwd=tmp_path, check=True)
-    run, build = ((tmp_path / name).read_text() for name in ("run.txt", "build.txt"))
-    for text in (run, build):
-        assert all("--hash=sha256:" in entry for entry in re.split(r"\n(?=\w)", text))
-    names = set(re.findall(r"^[\w-]+(?===)", run, re.MULTILINE))
-    assert {"numpy", "python-dateutil", "narwhals"} <= names  # and what they need
-    assert {"networkx", "pyarrow"} & names == ({"networkx", "pyarrow"} if extras else set())
-    assert not names & {"pytest", "mypy", "distributed", "hatchling"}
-    needed = re.findall(r"^(hatchling|pluggy|numpy)==", build, re.MULTILINE)
-    assert needed == ["hatchling", "pluggy"]
 
 
 def test_the_build_context_holds_what_the_image_copies_and_the_package_needs() -> None:

@@ -265,11 +265,6 @@ def test_absurd_options_are_refused_before_memory_is_taken(
         simulate("sample", **settings)
 
 
-def test_users_who_think_longer_than_numbers_reach() -> None:
-    options = {"think": "linear:1e308:1e308", "weeks": 2}
-    assert len(simulate("sample", users="weekly", user_options=options).table.submit) <= 10
-
-
 def test_parts_of_jobs_are_counted_before_they_are_made() -> None:
     log = workload([J(0, 10**12, 10)], 4)
     with pytest.raises(UsageError, match="more than 10000000 jobs"):

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from batsched_py.errors import BatschedError, SimulationError, UsageError
+from batsched_py.errors import SimulationError, UsageError
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.simulate import simulate
 from batsched_py.run.stored_values import Timeouts
@@ -319,21 +319,6 @@ def test_what_makes_no_sense_is_said_at_once(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         simulate(small(tmp_path), **settings)
-
-
-def test_a_policy_that_fails_is_told_before_what_batsim_says(tmp_path: Path) -> None:
-    (tmp_path / "bad.py").write_text(
-        "class Bad:\n    def schedule(self, now, queue, machine):\n        return None\n"
-    )
-    told = r"^the scheduler .*Bad.schedule returned None.*; Batsim "
-    with pytest.raises(BatschedError, match=told):
-        simulate(
-            small(tmp_path),
-            backend="socket",
-            scheduler=f"{tmp_path}/bad.py:Bad",
-            timeouts=QUICK,
-            folder=tmp_path / "run",
-        )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

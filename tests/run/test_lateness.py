@@ -25,8 +25,6 @@ MADE_UP = {
     "weekly": {"weeks": 1},
     "synthetic": {"jobs": 20},
 }
-MOVED = {"weeks": 2, "edge_weeks": 1, "long_weeks": 3}
-"""Options of users who are drawn from the log and come whole weeks earlier or later."""
 LATENESS = ("mean_lateness", "relative_lateness", "additional_lateness")
 
 
@@ -56,9 +54,6 @@ def check_replayed(result: Result, log: Workload) -> None:
     assert result.table.lateness.mean() == pytest.approx(late.mean(), abs=1e-5)
 
 
-# Jobs of the log ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("backend", ["embedded", pytest.param("socket", marks=pytest.mark.process)])
 def test_the_model_of_the_tutorial_has_its_lateness(relay: str, backend: str) -> None:
     """It says nothing of recorded times, and 50 jobs take 7.7 days instead of 0.9.
@@ -74,21 +69,6 @@ def test_the_model_of_the_tutorial_has_its_lateness(relay: str, backend: str) ->
 @pytest.mark.parametrize("users", ["feedback", "adjusted", "distribution", "fluid"])
 def test_who_replays_has_the_lateness_of_the_log(sample: Workload, users: str) -> None:
     check_replayed(simulate(sample, users=users, nodes=48), sample)
-
-
-@pytest.mark.parametrize("users", ["resampled", "tbuos"])
-def test_who_is_drawn_from_the_log_is_late_against_the_weeks_of_the_draw(
-    sample: Workload, users: str
-) -> None:
-    """The recorded time of each job is moved by whole weeks; see the tests of resampling."""
-    result = simulate(sample, users=users, user_options=MOVED)
-    late = result.table.lateness
-    assert len(late) > 100
-    assert np.isfinite(late).all()
-    assert (late == 0).all() == (users == "resampled")
-
-
-# What was not recorded ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("users", MADE_UP)
@@ -125,9 +105,6 @@ def test_only_the_recorded_jobs_of_a_population_have_a_lateness(
     assert overall["additional_lateness"] == pytest.approx(2 * late.mean() / (len(late) - 1))
     span = np.ptp(recorded(sample))
     assert overall["relative_lateness"] == pytest.approx(1 + late.mean() / span)
-
-
-# A model that changes what it is given ------------------------------------------------------------
 
 
 # Notes on jobs that never came -------------------------------------------------------------------

@@ -72,9 +72,6 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("batsched_py.simulator.ended_jobs.BATCH", 8)
 
 
-# Jobs that ended -------------------------------------------------------------------------------
-
-
 def ended(number: int, state: State = State.FORGOTTEN) -> SimulatedJob:
     description = m.JobDescription(f"dyn!{number}", 1.5 * number, 2, "p", user="u")
     return SimulatedJob(description, Profile(7.0), state, 2.0, 0.1 + number, 3 << 200, "DONE", -1)
@@ -209,9 +206,6 @@ def test_memory_grows_little_with_what_jobs_were(
     assert memory_per_job(simulated, peak=True, nb_jobs=2000) < 400
 
 
-# What is said of jobs that have ended ----------------------------------------------------------
-
-
 def test_an_ended_job_cannot_be_submitted_again(little_memory: None) -> None:
     users = Loops(300)
     wrapped = users.jobs_to_submit
@@ -267,26 +261,6 @@ def test_profiles_of_their_own_have_names_of_their_own() -> None:
     profiles = {job.description.profile for job in run(users, profile_reuse=False).jobs}
     assert len(profiles) == len(names)
     assert {"a#1#2", "a#%233"} <= profiles
-
-
-# Columns that jobs carry -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("extra", "columns"),
-    [
-        ({}, "lateness"),
-        ({"batch": lambda at: None}, "lateness"),
-        ({"batch": lambda at: at or None}, "lateness,batch"),
-        ({"behaviour": lambda at: "x" if at == 7 else None}, "lateness,behaviour"),
-    ],
-)
-def test_columns_are_there_if_any_job_carries_them(
-    extra: dict[str, Any], columns: str, little_memory: None
-) -> None:
-    """One job of a hundred is enough, and None is nothing."""
-    header = next(Result(EmbeddedOutput(run(Loops(100, **extra))), {}, 0.0).jobs_lines())
-    assert header.endswith(f"original_submission_time,{columns}\n")
 
 
 def test_notes_say_how_many_are_rare() -> None:

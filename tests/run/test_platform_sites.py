@@ -35,11 +35,6 @@ def cluster(name: str, prefix: str, radical: str, speed: str = "1Gf") -> str:
     )
 
 
-@pytest.mark.parametrize("name", ["m64", "m128"])
-def test_a_shipped_grid_has_the_sites_of_its_name(name: str) -> None:
-    assert read_sites(str(platforms_folder() / f"{name}.xml")) == parse_sites(name)
-
-
 @pytest.mark.parametrize(("name", "users"), [("m64", "rigid"), ("m128", "feedback")])
 def test_a_platform_gives_the_schedule_of_its_sites(name: str, users: str) -> None:
     rules = {"homes": "round-robin", "split": "local", "first": 400}

@@ -53,6 +53,7 @@ def shown(
 def test_a_line_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LOOK", 0.01)
     monkeypatch.setattr(progress, "_PATIENCE", 0.05)
+    assert shown(monkeypatch, Terminal(), False, 4) == ""
     text = shown(monkeypatch, Terminal(), None, 4)
     assert "\n" not in text
     lines = {line.rstrip() for line in text.split("\r")}
@@ -75,11 +76,3 @@ def test_elsewhere_a_line_a_minute(
     text = shown(monkeypatch, io.StringIO(), asked, None)
     assert text.count(" jobs ended") == text.count("\n") == nb_lines
     assert " of " not in text.replace("calls of", "")
-
-
-def test_nothing_of_a_short_simulation_or_if_it_is_not_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert shown(monkeypatch, Terminal(), None, 4) == ""
-    monkeypatch.setattr(progress, "_LOOK", 0.01)
-    assert shown(monkeypatch, Terminal(), False, 4) == ""

@@ -14,8 +14,6 @@ import pytest
 from batsched_py import simulate
 from batsched_py.errors import UsageError
 from batsched_py.options.setting_fields import parse_options
-from batsched_py.support.installation import platforms_folder
-from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from helpers.calling import command
 from helpers.logs import swf_line, swf_text
@@ -122,18 +120,6 @@ def test_shake_changes_the_order_and_is_repeatable(sample: Path) -> None:
     users = {"users": "feedback", "sessions": "arrival:0", "speed_factor": 0.5}
     shaken = {simulate(sample, shake=seed, **users).jobs_csv() for seed in range(3)}
     assert len(shaken) > 1
-
-
-def test_exact_estimates_know_the_speed_of_the_platform(tmp_path: Path, sample: Path) -> None:
-    """Twice as fast by the platform file or by the factor: policies are told the same."""
-    text = (platforms_folder() / "ideal_64.xml").read_text().replace('"1Gf"', '"2Gf"')
-    (tmp_path / "fast.xml").write_text(text)
-    rules = make_rules(walltime="exact")
-    by_file = simulate(sample, platform=tmp_path / "fast.xml", rules=rules)
-    by_factor = simulate(sample, speed_factor=2.0, rules=rules)
-    assert by_file.jobs_csv() == by_factor.jobs_csv()
-    (job, *_) = by_file.output.outcome.jobs
-    assert job.description.estimate == job.finish_time - job.start_time
 
 
 def test_a_recording_takes_the_place_of_an_earlier_one_at_the_end(tmp_path: Path) -> None:

@@ -112,6 +112,18 @@ def test_bounds_and_monotony(system: tuple[int, float, float, float]) -> None:
         assert more.throughput * slack >= point.throughput
 
 
+@given(system=SYSTEMS.filter(lambda system: system[2] > 0.01))
+def test_response_time_law(system: tuple[int, float, float, float]) -> None:
+    """Rc follows from the throughput; in the partial phase (X < mu) it is above the full line."""
+    nb_users, open_rate, think_time, service_rate = system
+    point = mixed(*system)[-1]
+    by_law = closed_response(nb_users, point.throughput, open_rate, think_time)
+    around = point.closed_response + think_time
+    assert by_law == pytest.approx(point.closed_response, abs=1e-6 * around)
+    if point.throughput < service_rate:
+        assert by_law >= closed_response(nb_users, service_rate, open_rate, think_time)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

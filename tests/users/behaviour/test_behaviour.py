@@ -129,6 +129,7 @@ cycles = st.builds(
 @example(NIGHT_USER, MONDAY, 3 * HOUR)  # Monday at 3: that night began on Sunday
 @example(NIGHT_USER, MONDAY, 5 * DAY + MORNING)  # closed at the closing, on Saturday
 @example(NIGHT_USER, MONDAY, EVENING)
+@example(ActivityCycle(EVENING, EVENING, WEEKEND), MONDAY, 6 * DAY + EVENING)  # no gap on Sunday
 def test_same_as_stepping_by_minutes(cycle: ActivityCycle, calendar: Calendar, time: float) -> None:
     expected = stepped(cycle, calendar, time)
     assert cycle.next_opening(calendar, time) == expected

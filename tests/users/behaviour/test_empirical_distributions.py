@@ -47,6 +47,15 @@ def test_sampling_at_least_a_value() -> None:
     assert waits.sample(random, least=120) == 120  # there is none: the bound itself
 
 
+def test_sampling_without_a_bound_or_from_0_on() -> None:
+    """Of -10 to 10, half are below 0; at least 0 means those from 0 to 10, not 0 for the others."""
+    lateness = Quantiles(ABOUT, ((0, -10), (1, 10)))
+    random = Random(4)
+    drawn = [lateness.sample(random) for _ in range(20_000)]
+    assert np.mean(drawn) == pytest.approx(0, abs=0.2)
+    assert np.mean([lateness.sample(random, least=0) for _ in drawn]) == pytest.approx(5, abs=0.1)
+
+
 def test_a_table_by_hand() -> None:
     """1 with 50 %, 4 with 30 %, 8 with 20 %."""
     widths = Probabilities(ABOUT, ((1, 0.5), (4, 0.3), (8, 0.2)))
@@ -134,7 +143,7 @@ def test_sampling_what_was_learnt(values: np.ndarray) -> None:
         place = max(0, percent * len(values) // 100 - 1)
         assert learnt.quantile(percent / 100) == np.sort(values)[place]
     random = Random(2)
-    drawn = [learnt.sample(random) for _ in range(200_000)]
+    drawn = [learnt.sample(random) for _ in range(50_000)]
     error = 4 * values.std() / len(drawn) ** 0.5 + 0.005 * values.mean()
     assert abs(np.mean(drawn) - values.mean()) <= error
 

@@ -29,6 +29,17 @@ MONDAY = Calendar()
 """Second 0 is a Monday, 0:00."""
 
 
+def test_a_window_across_midnight_and_another() -> None:
+    signal = read_signal("22:00-2:00, 8:00-9:00", MONDAY)
+    hours = [hour for hour in range(24) if signal.state(hour * HOUR) == RED]
+    assert hours == [0, 1, 8, 22, 23]
+    assert signal.better_from(23 * HOUR) == 26 * HOUR
+    assert signal.spans(RED, 20 * HOUR, DAY + 12 * HOUR) == [
+        (22 * HOUR, 26 * HOUR),
+        (32 * HOUR, 33 * HOUR),
+    ]
+
+
 def test_hours_are_the_logs_clock() -> None:
     """Second 0 is 15:00: the window opens an hour later."""
     signal = read_signal("16:00-20:00", Calendar(at_origin=15 * HOUR))
@@ -260,10 +271,3 @@ def test_better_is_better_by_the_last_digit(
         assert before > better - 1e-6 or STATES.index(signal.state(before)) >= bad
     else:
         assert signal.never_better(STATES[bad])
-
-
-@pytest.mark.parametrize("rows", ["0,green\n0.0001,red\n7200,red\n", "1e13,green\n2e13,red\n"])
-def test_times_that_the_last_digit_loses(write: Write, rows: str) -> None:
-    """A state that is too short for a later round, or too late, is no state of a round."""
-    with pytest.raises(BatschedError, match="expected"):
-        read_signal(write("time,state\n" + rows), MONDAY, repeats=True)

@@ -31,6 +31,14 @@ from batsched_users.sessions.delimitation import Delimitation, partition
 from helpers.drawn_sessions import job_columns
 
 
+def test_edges_are_quantiles_and_bins_have_equal_weight() -> None:
+    values = np.random.default_rng(0).permutation(np.arange(1.0, 161))
+    edges = make_bin_edges(values)
+    assert edges.tolist() == list(range(10, 160, 10))
+    place = np.searchsorted(edges, values, side="left")
+    assert np.bincount(place).tolist() == [10] * 16
+
+
 def test_days_by_hand() -> None:
     """Edges 1, 2, 3: day 0 has one job in each bin, day 2 three of four in one."""
     values = np.array([1.0, 2, 3, 4, 1, 1, 1, 4])
@@ -52,19 +60,6 @@ def test_unknown_values_are_left_out() -> None:
     assert measure_daily_shares(submit, values).tolist() == [1]
     with pytest.raises(UsageError, match="16 bins of 0"):
         make_bin_edges(values[:1])
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 40)), min_size=1, max_size=60),
-    st.integers(1, 16),
-)
-def test_shares_are_within_their_bounds(jobs: list[tuple[int, int]], nb_bins: int) -> None:
-    days, values = np.array(jobs, dtype=float).T
-    edges = make_bin_edges(values, nb_bins)
-    shares = measure_daily_shares(days * DAY, values, edges=edges)
-    assert len(shares) == len(np.unique(days))
-    assert (shares >= 1 / nb_bins).all()
-    assert (shares <= 1).all()
 
 
 def jobs(rows: list[tuple[int, float, float, float]], at_origin: float = 0.0) -> JobColumns:
@@ -285,6 +280,16 @@ def test_medians_of_many_pairs_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -
     pieces = measure_similarity(columns(users), "size", "median", min_sessions=3)
     np.testing.assert_array_equal(pieces.value, whole.value)
     assert whole.value[1].tolist() == [1, 1, 1]
+
+
+def test_who_wins() -> None:
+    """User 0 repeats within sessions only, 1 never changes, 2 alternates; 3 has no pair inside."""
+    users: list[Sessions] = [[[1, 1], [2, 2], [4, 4]], [[8, 8], [8], [8]], [[1, 9]] * 3, [[1]] * 3]
+    alike = measure_similarity(columns(users), "size", "identical", min_sessions=3)
+    np.testing.assert_allclose(alike.value, [[1, 0, 0], [1, 1, 1], [0, 0.5, 0.5]])
+    assert alike.compare(0, 1) == (1 / 3, 1 / 3, 1 / 3)
+    assert alike.compare(1, 2) == (0, 1, 0)
+    assert np.isnan(measure_similarity(columns(users), "size").compare(0, 1)).all()
 
 
 def test_rounding_makes_no_winner() -> None:

@@ -109,9 +109,6 @@ def test_order_dependencies_and_offsets_are_kept(
             assert max(played[o.id].submit for o in trace.batches[place - 1].jobs) <= starts[0]
 
 
-# The fluid model -----------------------------------------------------------------------------
-
-
 def windows(kind: type[Recycled] | type[Reinserted], *spans: tuple[float, float]):  # type: ignore[no-untyped-def]
     return kind([(start * HOUR, end * HOUR) for start, end in spans], MONDAY)
 
@@ -129,6 +126,14 @@ def test_used_windows_come_again_only_when_none_is_left() -> None:
     recurring = windows(Reinserted, (9, 10), (12, 13))
     assert recurring.next_start(10.5 * HOUR) == 12 * HOUR
     assert recurring.next_start(14 * HOUR) == 9 * HOUR + WEEK
+
+
+def test_who_begins_late_does_not_catch_up_on_earlier_windows() -> None:
+    """Windows before the one in which a visit begins come again in the next round only."""
+    spans = [(h * HOUR, (h + 1) * HOUR) for h in (9, 12, 15, 18)]
+    recurring = Reinserted(spans, MONDAY, first=2)
+    assert recurring.next_start(17 * HOUR) == 18 * HOUR
+    assert recurring.next_start(20 * HOUR) == 9 * HOUR + WEEK
 
 
 def test_weeks_are_those_of_the_calendar() -> None:
@@ -187,7 +192,11 @@ def test_fluid_may_check_at_arrival_too() -> None:
     assert react.arrival(visit, trace.batches[-1], 1700.0, Reason.DEPENDENCY) == 18000
 
 
-# The distribution-based model ----------------------------------------------------------------
+def test_fluid_takes_the_own_gap_where_there_is_none_to_draw() -> None:
+    """Sessions of one batch each: the only window in which something may be released is a job's."""
+    trace, visit = visit_of((0, 2), (120, 122))
+    react = InWindows(WindowRules(MONDAY, window_end="last_end"), trace, 0.0, Random(1))
+    assert react.arrival(visit, trace.batches[1], 60.0, Reason.DEPENDENCY) == 60 + 118 * 60
 
 
 def in_hours(trace: Trace) -> InHours:
@@ -197,6 +206,14 @@ def in_hours(trace: Trace) -> InHours:
 
 def an_hour(react: InHours, *, at_work: bool) -> float:
     return next(t * HOUR for t in range(200) if react._cycle.is_open(MONDAY, t * HOUR) is at_work)
+
+
+def test_outside_the_hours_of_work_it_waits_for_them() -> None:
+    trace, visit = visit_of((0, 2), (12, 22), (300, 310))
+    react = in_hours(trace)
+    outside = an_hour(react, at_work=False)
+    expected = react._cycle.next_opening(MONDAY, outside)
+    assert react.arrival(visit, trace.batches[2], outside, Reason.DEPENDENCY) == expected > outside
 
 
 def test_it_goes_on_or_takes_a_break_by_the_response_time() -> None:

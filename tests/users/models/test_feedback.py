@@ -53,6 +53,12 @@ def test_submissions_by_hand(jobs: list[J], nb: int, submissions: list[float], w
     assert [job.description.submit_time for job in ended] == submissions, why
 
 
+def test_simultaneous_submissions_come_in_log_order() -> None:
+    """Not by user, nor by session: the job that comes first in the log is queued first."""
+    outcome = replay([u(0, 5, 5, user) for user in "bab"], 1, "arrival:60")
+    assert [job.description.id for job in outcome.jobs] == ["dyn!0000", "dyn!0001", "dyn!0002"]
+
+
 def test_results_carry_session_and_recorded_submission() -> None:
     jobs = [J(10, 1, 100, 300, "u", 110), u(150, 10, 160)]
     second = replay(jobs, 1, speed=0.5).jobs[1].description
@@ -109,8 +115,6 @@ def test_sessions_wait_and_keep_their_offsets(load: Workload, how: str, speed: f
             ]
             assert start == pytest.approx(max(ready, default=session.start))
 
-
-# Users of a resampled log: the same people as in open replay of it -----------------------------
 
 SHORT = {"long_weeks": 3, "edge_weeks": 1}
 

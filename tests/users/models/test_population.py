@@ -61,9 +61,6 @@ def submitted(users: Any) -> list[tuple[float, str, str | None]]:
     return [(played.submit, played.job.id, played.job.user) for played in play_model(users)]
 
 
-# Rigid users ------------------------------------------------------------------------------------
-
-
 # Who is who -------------------------------------------------------------------------------------
 
 
@@ -149,9 +146,6 @@ def test_a_larger_share_has_the_same_users_and_more(sample: Workload) -> None:
     assert share(0.3) != share(0.3, seed=4)
 
 
-# Models side by side ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("model", "options"),
     [
@@ -170,31 +164,6 @@ def test_a_single_member_is_the_model(
     assert alone.measured["overall"]["nb_jobs"] > 50
     assert member.jobs_csv() == alone.jobs_csv()
 
-
-def test_members_have_chances_of_their_own(write: Write) -> None:
-    """Two members of one model differ; who else is there does not matter, nor in which order."""
-    member_a, member_b = (
-        f'[[member]]\nname="{n}"\nmodel="{SITE}"\noptions.weeks=1\n' for n in ("a", "b")
-    )
-
-    def played(text: str) -> dict[str, list[Any]]:
-        jobs_of: dict[str, list[Any]] = {"a": [], "b": []}
-        for p in play_model(Population(LOG, file=write(text), seed=7)):
-            member, _, name = p.job.id.partition(":")
-            profile = p.job.profile.partition(":")[2]
-            jobs_of[member].append((name, p.submit, p.job.size, profile))
-        return jobs_of
-
-    both = played(member_a + member_b)
-    assert both == played(member_b + member_a)
-    assert both["a"] != both["b"]
-    third = '[[member]]\nmodel = "rigid"\nrest = true\n'
-    with_a_third = Population(LOG, file=write(member_a + third), seed=7)
-    ids = [(p.job.id, p.submit) for p in play_model(with_a_third) if p.job.id.startswith("a:")]
-    assert ids == [(f"a:{name}", submit) for name, submit, *_ in both["a"]]
-
-
-# Models of one's own ----------------------------------------------------------------------------
 
 ECHO = '''
 from batsched_py import WorkloadJob
@@ -265,8 +234,6 @@ def test_a_wrong_member_is_named(tmp_path: Path, write: Write, model: str, messa
     with pytest.raises(InvariantError, match=rf"people\.toml: {message}"):
         simulate(LOG, users=POPULATION, user_options={"file": write(both)})
 
-
-# Wrong files ------------------------------------------------------------------------------------
 
 RIGID = '[[member]]\nmodel = "rigid"\n'
 

@@ -202,9 +202,6 @@ def test_wrong_folders(fixed: Path) -> None:
             SiteUsers(machine(), distributions=fixed)
 
 
-# Whole runs with the shipped distributions -------------------------------------------------------
-
-
 @few_examples
 @given(
     st.integers(1, 12),
@@ -241,9 +238,6 @@ def test_invariants(
             session = notes["session"]
             free = max(p.end for p in batch) if last_job == "ended" else batch[-1].end
     assert users.next_submission() == inf
-
-
-# Learning ----------------------------------------------------------------------------------------
 
 
 def log(*rows: tuple[str, float, float, int], start: float = START) -> Workload:

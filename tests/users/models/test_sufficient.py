@@ -108,6 +108,12 @@ def test_smaller_by_a_factor_that_is_no_binary_number(
     assert Reduction(space_factor=factor).apply("space_degradation", size) == (smaller, 1)
 
 
+def test_speedup_that_is_not_perfect() -> None:
+    """On a quarter of the processors, with alpha 1/2, twice as long."""
+    quarter = Reduction(space_factor=0.25, alpha=0.5)
+    assert quarter.apply("reconfiguration", 8) == (2, pytest.approx(2))
+
+
 STATES = "time,state\n0,yellow\n100,red\n200,yellow\n300,green\n"
 
 
@@ -214,6 +220,11 @@ def test_who_renounces_goes_on_at_once() -> None:
     log = chain(think=3000)  # wishes at 1:01 and 1:51, and when both were renounced at 2:41
     jobs = played(log, "renounce", **FEEDBACK)
     assert [(p.job.id, p.submit) for p in jobs] == [("0002", IN_IT + 6000)]
+
+
+def test_renounced_with_no_think_time_at_one_instant() -> None:
+    """What follows at once is asked for at the same instant, and renounced there too."""
+    assert played(chain(think=0), "renounce", **FEEDBACK) == []
 
 
 class Learns(rigid.Rigid):
@@ -381,38 +392,6 @@ def test_probabilities_are_those_of_the_jobs(sample: Workload) -> None:
     assert told.count("time_degradation") / nb == pytest.approx(0.3, abs=0.06)
     assert told.count("delay") / nb == pytest.approx(0.2, abs=0.06)
     assert (nb - len(jobs)) / nb == pytest.approx(0.25, abs=0.06)
-
-
-def levers_of(users: Sufficient) -> dict[tuple[str | None, Any], str]:
-    """What was done with each job: by user, and recorded job (the first time) or running number."""
-    told: dict[tuple[str | None, Any], str] = {}
-    numbers: dict[str | None, int] = {}
-    for p in play_model(users):
-        number = numbers[p.job.user] = numbers.get(p.job.user, 0) + 1
-        key = p.job.user, p.job.extra.get("original_job", number)
-        told.setdefault(key, p.job.extra.get("lever", ""))
-    return told
-
-
-DRAWN = {"long_weeks": 0.3, "edge_weeks": 0.1, "weeks": 3.0}
-HALF: dict[str, Any] = {"signal": "0:00-23:59", "red": "time_degradation:0.5", "seed": 4}
-
-
-def test_a_recorded_job_meets_the_same_chance_whoever_waits(sample: Workload) -> None:
-    """Users who are drawn do the same with each of their jobs, whether they wait or not."""
-    of_open, of_a60, of_fluid = (
-        levers_of(Sufficient(sample, **HALF, **DRAWN, **inner))
-        for inner in (
-            {"model": "resampled"},
-            {"model": "feedback", "resampled": True},
-            {"model": "tbuos"},
-        )
-    )
-    assert len(of_open) > 100
-    assert of_open == of_a60
-    common = of_open.keys() & of_fluid.keys()
-    assert len(common) > 100
-    assert all(of_open[key] == of_fluid[key] for key in common)
 
 
 # Options ----------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
-from batsched_users.behaviour.calendar import Calendar
 from batsched_users.learning.ideal_machine import PlayedJob, play_model
 from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
 from batsched_users.models import weekly
@@ -70,9 +69,6 @@ def times(parameters: str, *responses: float, **options: Any) -> list[float]:
     return [next(stream).submit for _ in range(len(responses) + 1)]
 
 
-# By hand: one user, every weekday from 9 to 17 -------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("response", "think", "expected"),
     [
@@ -96,6 +92,14 @@ def test_after_a_job(
     assert times(write(), response, think=think) == [NINE, pytest.approx(expected)]
 
 
+def test_job(write: Callable[..., str]) -> None:
+    """A job wider than the machine asks for all of it and runs as long; the estimate is exact."""
+    users = WeeklyUsers(machine(3), parameters=write())
+    (job,) = users.jobs_to_submit(NINE)
+    assert (job.id, job.user, job.size, job.walltime, job.estimate) == ("1", "1", 3, None, 600)
+    assert users.profiles[job.profile]["cpu"] == 600e9
+
+
 def test_clock_of_the_log(write: Callable[..., str]) -> None:
     """Second 0 is a Thursday, 16:30 (1 January 1970, UTC): one job now, one at 17, then Friday."""
     users = WeeklyUsers(machine(start=16.5 * HOUR), parameters=write(), think="c20")
@@ -114,9 +118,6 @@ def test_users_begin_together_or_spread() -> None:
                 monday.setdefault(str(played.job.user), played.submit)
         assert len(monday) == 10
         assert len(set(monday.values())) == instants
-
-
-# Chance -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("reading", ["each", "draw"])
@@ -155,8 +156,6 @@ def test_users_are_dealt_in_proportion() -> None:
         assert "".join(kind.name for kind in weekly._deal(Parameters([a, b]), asked)) == expected
 
 
-# Invariants -------------------------------------------------------------------------------------
-
 RESPONSES = st.lists(st.integers(0, 200) | st.integers(0, 10**6), min_size=1, max_size=8)
 
 
@@ -179,9 +178,6 @@ def test_next_submission_against_a_search(responses: list[int], seed: int) -> No
         assert played.submit == pytest.approx(options[0])
         response = played.end - played.submit
         wishes[user] = played.end + 0.4826 * response + 1_779
-
-
-# Daily chains -----------------------------------------------------------------------------------
 
 
 def by_day(users: WeeklyUsers, end_of: Callable[[WorkloadJob, float], float]) -> Counter[int]:
@@ -236,37 +232,6 @@ def chains_of(
     return found
 
 
-@given(
-    responses=RESPONSES,
-    think=st.sampled_from(["lin", "c20", "constant:60", "linear:-1:5000"]),
-    days=st.sampled_from(["each", "draw"]),
-    first=st.sampled_from(["begin", "spread"]),
-    activity=st.sampled_from([0.3, 1]),
-    start=st.none() | st.integers(0, 10**6),
-    seed=st.integers(0, 9),
-)
-def test_invariants_of_daily_chains(
-    responses: list[int], start: int | None, **options: Any
-) -> None:
-    """Whatever the system does: one chain begun a day, one job of each there, within its week."""
-    log = machine(64, start)
-    users = WeeklyUsers(log, nb_users=3, weeks=2, chains="daily", **options)
-    calendar = Calendar.of(log)
-    found = chains_of(users, lasting(*map(float, responses)))
-    for (_, day), submitted in found.items():
-        begin = day * DAY - calendar.at_origin
-        assert begin <= submitted[0].submit < begin + DAY  # so two of a user begin on two days
-        for played in submitted:
-            assert 0 <= played.submit < 2 * WEEK
-            assert NINE <= calendar.time_of_day(played.submit) <= FIVE
-            assert calendar.weekday(played.submit) < 5
-            assert users._day(played.submit) // 7 == day // 7
-        for one, after in pairwise(submitted):
-            assert one.end + users._think(one.end - one.submit) <= after.submit
-    assert not users._due
-    assert not users._in_system
-
-
 @given(st.lists(st.integers(0, 4 * 10**5), min_size=1, max_size=8), st.integers(0, 99))
 def test_daily_chains_against_a_search(responses: list[int], seed: int) -> None:
     """The twin takes one chain after the other: jobs last by the second they are submitted at."""
@@ -311,9 +276,6 @@ def test_chains_begin_with_the_same_jobs_in_every_system(
             assert (ours.job.size, ours.job.profile) == (theirs.job.size, theirs.job.profile)
 
 
-# Wrong input ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -328,9 +290,6 @@ def test_chains_begin_with_the_same_jobs_in_every_system(
 def test_wrong_files(write: Callable[..., str], changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=f"parameters.json: .*{message}"):
         WeeklyUsers(machine(), parameters=write(**changes))
-
-
-# Learning ---------------------------------------------------------------------------------------
 
 
 def submitted(users: WeeklyUsers, like: Workload) -> Workload:
@@ -372,6 +331,14 @@ def test_learn_by_hand() -> None:
     assert pool.weekdays == [0.6, 0.2, 0.2, 0, 0, 0, 0]
 
 
+def test_learn_run_times_as_far_as_walltimes_let_them() -> None:
+    """Jobs of 100 s: one is killed after 60 s, nobody kills the others; one is of no user."""
+    jobs = [("u", 60), ("u", 200), ("u", None), (None, 30)]
+    load = workload([J(9 * HOUR, 4, 100, walltime, user) for user, walltime in jobs], 8)
+    (only,) = learn_weekly(load).classes
+    assert [(s.size, s.mean) for s in only.sizes] == [(4, pytest.approx(260 / 3, abs=0.001))]
+
+
 def test_learn_from_the_model(tmp_path: Path) -> None:
     """The published users come back from what they submit in 100 weeks."""
     users = WeeklyUsers(machine(), weeks=100, nb_users=20, short="clip")
@@ -396,9 +363,6 @@ def test_learning_needs_users_and_options() -> None:
     for wrong in ({"per": "class"}, {"weeks": "all"}, {"trimmed": 0.5}):
         with pytest.raises(UsageError, match=f"{next(iter(wrong))}="):
             learn_weekly(machine(), **wrong)
-
-
-# Beside the paper -------------------------------------------------------------------------------
 
 
 def means(scheduler: str, **options: Any) -> dict[str, float]:

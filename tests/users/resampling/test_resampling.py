@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from random import Random
 
 import pytest
 from hypothesis import given
@@ -17,10 +16,8 @@ from batsched_py.units import WEEK
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance
-from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.learning.ideal_machine import PlayedJob, play_model
-from batsched_users.models import tbuos
-from batsched_users.models.distribution import InHours
+from batsched_users.models.fluid import measure_period
 from batsched_users.models.resampled import Resampled
 from batsched_users.models.tbuos import REACTIONS, Tbuos
 from batsched_users.resampling import user_pools
@@ -32,8 +29,9 @@ from batsched_users.resampling.user_pools import (
     make_pools,
     reuse_pools,
 )
-from batsched_users.sessions.batches import Trace, traces
+from batsched_users.sessions.batches import traces
 from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.sessions.feedback_engine import SESSIONS
 from helpers.drawn_sessions import WEEKS, job, log_of_stays
 
 ARRIVAL = Delimitation.parse("arrival:60:>")
@@ -153,6 +151,31 @@ def test_nobody_comes_twice_in_a_week_and_as_many_come_as_in_the_log() -> None:
     inner = pools.start + 4 * WEEK, pools.end - 4 * WEEK
     rate = sum(inner[0] <= t.start < inner[1] for t in pools.temporary) / (pools.weeks - 8)
     assert len(firsts) / 2000 == pytest.approx(rate, rel=0.1)
+
+
+def test_load_multiplies_the_users_and_replicas_begin_far_apart() -> None:
+    """Twice the long-term users: each twice, half of his 40 weeks apart."""
+    submitted = played(Resampled(LOG, load=2, n_temporary=0, rate=0, weeks=10, seed=1))
+    by_user: dict[str, set[float]] = {}
+    for submission in submitted:
+        by_user.setdefault(str(submission.job.user).partition(".")[0], set()).add(
+            shift_of(submission)
+        )
+    assert len(by_user) == 5
+    for shifts in by_user.values():
+        weeks = sorted(shift / WEEK % WEEKS for shift in shifts)
+        assert any(b - a in (19, 20, 21) for a in weeks for b in weeks)
+
+
+def test_load_multiplies_all_three_numbers() -> None:
+    """Twice as many at the beginning, and twice as many who come in a week."""
+    for number, week in (("n_long", 0), ("n_temporary", 0), ("rate", 1)):
+        others = {"n_long": 0, "n_temporary": 0, "rate": 0} | {number: 2}
+        counts = [
+            sum(len(starts_of(Size(load=load, **others), seed, week)) for seed in range(200))
+            for load in (1.0, 2.0)
+        ]
+        assert counts[1] / counts[0] == pytest.approx(2, rel=0.2), number
 
 
 def test_rare_behaviour_comes_instead_of_temporary_users_and_is_marked() -> None:
@@ -282,20 +305,22 @@ def test_anywhere_makes_the_load_even() -> None:
     assert len(busy["active"]) > 2 * len(busy["anywhere"])
 
 
-def test_hours_of_work_stay_when_a_user_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    cycles: dict[str, list[ActivityCycle]] = {}
-
-    class Noted(InHours):
-        def __init__(
-            self, calendar: Calendar, cycle: ActivityCycle, trace: Trace, random: Random
-        ) -> None:
-            cycles.setdefault(trace.user, []).append(cycle)
-            super().__init__(calendar, cycle, trace, random)
-
-    monkeypatch.setattr(tbuos, "InHours", Noted)
-    played(Tbuos(LOG, n_temporary=0, rate=0, weeks=400, reaction="distribution"))
-    assert all(len(of_user) > 2 and len(set(of_user)) == 1 for of_user in cycles.values())
-    assert len({of_user[0] for of_user in cycles.values()}) == 5
+def test_windows_are_as_many_weeks_late_as_their_user() -> None:
+    """A batch begins in a recorded session, shifted, and maybe some rounds of sessions later."""
+    submitted = played(Tbuos(LOG, n_long=0, n_temporary=0, check="arrival", seed=5))
+    shifts = set()
+    for trace in traces(LOG.jobs, Delimitation.parse(SESSIONS)).values():
+        spans = [(session.start, session.jobs[-1].submit_time) for session in trace.sessions]
+        period = measure_period(spans, Calendar.of(LOG))
+        first_jobs = {batch.jobs[0].id for batch in trace.batches}
+        for submission in submitted:
+            if recorded(submission).id in first_jobs:
+                in_round = (
+                    submission.submit - shift_of(submission) - trace.start
+                ) % period + trace.start
+                assert any(begin <= in_round <= end for begin, end in spans), submission
+                shifts.add(shift_of(submission))
+    assert len(shifts) > 5
 
 
 def test_the_gap_of_the_log_lies_between_two_tours() -> None:

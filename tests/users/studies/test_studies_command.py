@@ -84,14 +84,12 @@ def test_a_log_beside_a_result() -> None:
     assert ">B c<" in Path("new/portrait.svg").read_text()
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.html"])
-def test_same_call_same_bytes(name: str) -> None:
+def test_same_call_same_bytes() -> None:
     written = []
     for _ in range(2):
-        assert run("portrait", "log.swf", "-o", name).exit_code == 0
-        written.append(Path(name).read_bytes())
+        assert run("portrait", "log.swf", "-o", "a.svg").exit_code == 0
+        written.append(Path("a.svg").read_bytes())
     assert written[0] == written[1]
-    assert [path.name for path in Path().glob("*a.*")] == [name]
 
 
 @pytest.mark.parametrize(

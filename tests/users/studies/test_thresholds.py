@@ -26,6 +26,7 @@ from batsched_users.studies.thresholds import (
     measure_inter_arrivals,
     measure_session_lengths,
     study_thresholds,
+    survival,
 )
 from helpers.chart_texts import overlapping
 from helpers.drawn_sessions import job, jobs_of
@@ -117,6 +118,13 @@ _Numbers = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=8)
 def test_distance_is_that_of_scipy(one: list[float], other: list[float]) -> None:
     expected = ks_2samp(one, other, method="asymp").statistic
     assert ks_distance_of_samples(np.array(one), np.array(other)) == pytest.approx(expected)
+
+
+@given(_Numbers)
+def test_survival_is_the_share_that_is_larger(values: list[float]) -> None:
+    at = np.arange(-1, 8, dtype=float)
+    expected = [sum(value > x for value in values) / len(values) for x in at]
+    assert survival(np.array(values), at) == pytest.approx(expected)
 
 
 def test_jobs_without_finish_are_refused() -> None:
