@@ -62,6 +62,14 @@ def test_learn_site_writes_a_set_that_the_model_reads(tmp_path: Path) -> None:
     assert "sample-v1.swf" in str(largest["sources"])
 
 
+def test_learn_weekly_writes_parameters_that_the_model_reads(tmp_path: Path) -> None:
+    done = run(tmp_path, "learn", "weekly", "sample", "-o", "w.json", "--per", "user")
+    assert done.returncode == 0, done.stderr
+    from batsched_users.models.weekly import read_parameters
+
+    assert len(read_parameters(tmp_path / "w.json").classes) == 46
+
+
 def test_learn_think_times_prints_both_fits_and_the_published_one(tmp_path: Path) -> None:
     lines = run(tmp_path, "learn", "think-times", "sample").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == [
