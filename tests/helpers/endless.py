@@ -14,8 +14,6 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.workload import Workload, WorkloadJob
 
-DAY_AND_NIGHT = 86_400.0
-
 
 class Ticks:
     """First come, first served, called again and again up to a time."""
@@ -32,8 +30,8 @@ class Ticks:
             yield CallMeLater(now + self.seconds)
 
 
-class TicksForADay(Ticks):
-    until = DAY_AND_NIGHT
+class TicksForHours(Ticks):
+    until = 20_000.0
 
 
 class TicksByTheHour(Ticks):
@@ -44,12 +42,6 @@ class SameCall(Ticks):
     def more(self, now: float, machine: Machine) -> Iterator[Decision]:
         while True:
             yield CallMeLater(now + 1)
-
-
-class OtherCalls(Ticks):
-    def more(self, now: float, machine: Machine) -> Iterator[Decision]:
-        for seconds in count(1):
-            yield CallMeLater(now + seconds)
 
 
 class MoreAndMoreCalls(Ticks):
@@ -112,13 +104,6 @@ class AtOnce(Users):
 
     think = 0.0
     profile: ClassVar[dict[str, Any]] = {"type": "parallel_homogeneous", "cpu": 0, "com": 0}
-
-
-class TooWide(Users):
-    """Who submit again at once what was rejected at once."""
-
-    think = 0.0
-    size = 9
 
 
 class AlwaysDue(Users):

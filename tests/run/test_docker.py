@@ -123,51 +123,28 @@ def test_the_container_is_confined_and_its_log_kept(engine: MagicMock, folder: R
     assert created["tmpfs"].keys() == {"/data"}  # in the place of the volume of Batsim's image
     writable = {mount["bind"] for mount in created["volumes"].values() if mount["mode"] != "ro"}
     assert writable <= {"/data/output", str(folder.sockets)}
-    line = shlex.join(command)
-    assert " --read-only --" in line
-    assert " --cap-drop ALL --security-opt no-new-privileges:true --tmpfs /tmp:size=" in line
-
-
-def test_its_limits_are_those_of_the_compose_file(
-    engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each of the latter by its name, with the same variables and numbers; of its defaults, that
-    of the memory is a share of the engine's here."""
-    expected = dict(CONFINED_SERVICES)
-    assert expected.pop("init")  # which ours is started with too
-    del expected["user"], expected["tmpfs"]
-    for name, (variable, default, number) in {
-        "mem_limit": (MEMORY_VARIABLE, "16g", 2**34),
-        "memswap_limit": (MEMORY_VARIABLE, "16g", 2**34),
-        "pids_limit": (PROCESSES_VARIABLE, "4096", 4096),
-    }.items():
-        assert expected[name] == f"${{{variable}:-{default}}}"
-        expected[name] = number
-    monkeypatch.setenv(MEMORY_VARIABLE, "16g")
-    created, _ = of_the_container(engine, folder)
-    assert {name: created[name] for name in expected} == expected
+    assert {"--read-only", "--cap-drop", "ALL", "no-new-privileges:true"} <= set(command)
 
 
 @pytest.mark.parametrize(
-    ("memory", "processes", "expected"),
-    [("", "", (9000, 4096)), ("64M", "16", (2**26, 16)), ("0", "0", (0, 0))],
+    ("limits", "expected"),
+    [(("", ""), (9000, 4096)), (("64M", "16"), (2**26, 16)), (("0", "0"), (0, 0))],
 )
 def test_memory_and_processes_are_limited(
     engine: MagicMock,
     folder: RunFolder,
     monkeypatch: pytest.MonkeyPatch,
-    memory: str,
-    processes: str,
+    limits: tuple[str, str],
     expected: tuple[int, int],
 ) -> None:
-    monkeypatch.setenv(MEMORY_VARIABLE, memory)
-    monkeypatch.setenv(PROCESSES_VARIABLE, processes)
+    monkeypatch.setenv(MEMORY_VARIABLE, limits[0])
+    monkeypatch.setenv(PROCESSES_VARIABLE, limits[1])
     created, command = of_the_container(engine, folder)
+    memory, processes = expected
     assert (created["mem_limit"], created["pids_limit"]) == expected
-    assert created["memswap_limit"] == expected[0]
-    assert (
-        " --memory {} --memory-swap {} --pids-limit {} ".format(expected[0], *expected) in command
-    )
+    assert created["memswap_limit"] == memory
+    options = f" --memory {memory} --memory-swap {memory} --pids-limit {processes} "
+    assert options in command
 
 
 @pytest.mark.parametrize("variable", [MEMORY_VARIABLE, PROCESSES_VARIABLE])
@@ -175,7 +152,7 @@ def test_what_is_no_limit_is_refused(
     engine: MagicMock, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, "lots")
-    with pytest.raises(UsageError, match=f"{variable}.*lots.*expected such as 8g and 4096, or 0"):
+    with pytest.raises(UsageError, match=f"{variable}.*lots"):
         DockerLauncher().check()
 
 
@@ -192,9 +169,7 @@ def test_a_container_that_is_out_of_memory_says_so(engine: MagicMock, folder: Ru
             if code == 0:
                 assert process.poll() == 0
                 continue
-            with pytest.raises(
-                SimulationError, match=r"more memory than the 64 MiB.*gives it more"
-            ):
+            with pytest.raises(SimulationError, match="64 MiB"):
                 process.poll()
 
 
@@ -216,29 +191,17 @@ def test_the_user_is_ours_where_users_have_other_numbers(
     assert (" --userns host " in command) == ("userns_mode" in expected)
 
 
-def test_where_sockets_do_not_reach_a_port_is_used(
-    engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Docker Desktop: containers reach the host's loopback by a name."""
-    monkeypatch.setattr(sys, "platform", "darwin")
-    launcher = DockerLauncher()
-    assert launcher.listen_on(folder) == "tcp://127.0.0.1:*"
-    command = launcher.command(launcher.arguments(folder, "tcp://127.0.0.1:4711"), folder)
-    assert "tcp://host.docker.internal:4711" in command
-    assert "--network" not in command
-
-
 def test_one_variable_names_the_image(engine: MagicMock, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.images.get.side_effect = ImageNotFound("not here")
     monkeypatch.setenv(IMAGE_VARIABLE, "mine/batsim:4.1.0")
     assert DockerLauncher().check() == {"batsim": "sha256:2", "image": "mine/batsim:4.1.0"}
     engine.images.pull.assert_called_once_with("mine/batsim:4.1.0")
     engine.images.pull.side_effect = APIError("manifest unknown")
-    with pytest.raises(SimulationError, match=r"cannot be had .*another image .*BATSIM_IMAGE"):
+    with pytest.raises(SimulationError, match="BATSIM_IMAGE"):
         DockerLauncher().check()
 
 
-@pytest.mark.parametrize("name", ["mine/batsim", "mine/batsim:4.1.0", f"mine/batsim@{DIGEST}"])
+@pytest.mark.parametrize("name", ["mine/batsim:4.1.0"])
 def test_an_image_of_a_registry_is_run_and_kept_by_its_digest(
     engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -252,20 +215,12 @@ def test_an_image_of_a_registry_is_run_and_kept_by_its_digest(
     assert f" mine/batsim@{DIGEST} " in command
 
 
-@pytest.mark.parametrize(
-    ("address", "reason"),
-    [
-        ("tcp://127.0.0.1:1", "Connection refused"),
-        ("unix:///nowhere.sock", "No such file or directory"),
-        ("nonsense", "Invalid bind address format: port is required: nonsense"),
-    ],
-)
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "unix:///nowhere.sock", "nonsense"])
 def test_without_a_daemon_one_line_says_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, address: str, reason: str
+    monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", address)
-    told = rf"does not answer at {address} \({reason}\): start its daemon"
-    with pytest.raises(SimulationError, match=told):
+    with pytest.raises(SimulationError, match=rf"at {address} \(.*\): start"):
         simulate("sample", backend="docker")
 
 
@@ -276,20 +231,21 @@ def test_the_default_is_that_of_compose() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "told"),
+    ("step", "end"),
     [
-        (APIError("no such entry point"), SimulationError),
-        (KeyboardInterrupt, KeyboardInterrupt),
-        (ReadTimeout("timed out"), SimulationError),
+        ("create", ReadTimeout("timed out")),
+        ("create", KeyboardInterrupt()),
+        ("start", APIError("no such entry point")),
+        ("start", KeyboardInterrupt()),
     ],
 )
-@pytest.mark.parametrize("step", ["create", "start"])
 def test_a_container_that_does_not_start_is_removed(
-    engine: MagicMock, folder: RunFolder, step: str, end: Any, told: type[BaseException]
+    engine: MagicMock, folder: RunFolder, step: str, end: BaseException
 ) -> None:
     """The engine makes it although nobody waits any more."""
     container = engine.containers.get.return_value
     (engine.containers.create if step == "create" else container.start).side_effect = end
+    told = KeyboardInterrupt if isinstance(end, KeyboardInterrupt) else SimulationError
     with pytest.raises(told), started(DockerLauncher(), folder):
         pass
     engine.containers.get.assert_called_with(folder.sockets.name)
@@ -297,22 +253,17 @@ def test_a_container_that_does_not_start_is_removed(
     assert engine.close.call_count == docker.from_env.call_count
 
 
-@pytest.mark.parametrize(
-    ("end", "told"),
-    [
-        (NotFound("No such container"), "was removed while it ran"),
-        (DockerException("restarting"), "lost: restarting"),
-    ],
-)
-def test_a_container_that_is_gone_is_told_at_once(
-    engine: MagicMock, folder: RunFolder, end: Exception, told: str
-) -> None:
+def test_a_container_that_is_gone_is_told_at_once(engine: MagicMock, folder: RunFolder) -> None:
     container = engine.containers.create.return_value
-    container.reload.side_effect = engine.containers.get.side_effect = end
-    with (
-        pytest.raises(SimulationError, match=told),
-        started(DockerLauncher(), folder) as process,
+    for end, told in (
+        (NotFound("No such container"), "removed"),
+        (DockerException("x"), "lost: x"),
     ):
-        process.poll()
+        container.reload.side_effect = engine.containers.get.side_effect = end
+        with (
+            pytest.raises(SimulationError, match=told),
+            started(DockerLauncher(), folder) as process,
+        ):
+            process.poll()
     container.remove.assert_not_called()
     assert engine.close.call_count == docker.from_env.call_count

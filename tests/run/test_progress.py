@@ -34,7 +34,7 @@ class Slow(Fcfs):
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         yield from super().schedule(now, queue, machine)
         if now == 172_800:
-            time.sleep(0.4)
+            time.sleep(0.3)
 
 
 def shown(
@@ -53,6 +53,7 @@ def shown(
 def test_a_line_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LOOK", 0.01)
     monkeypatch.setattr(progress, "_PATIENCE", 0.05)
+    assert shown(monkeypatch, Terminal(), False, 4) == ""
     text = shown(monkeypatch, Terminal(), None, 4)
     assert "\n" not in text
     lines = {line.rstrip() for line in text.split("\r")}
@@ -61,28 +62,17 @@ def test_a_line_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.fullmatch(r".*\r +\r", text)  # nothing of it is left
 
 
-@pytest.mark.parametrize(("asked", "nb_lines"), [(None, 0), (True, 1), (False, 0)])
+@pytest.mark.parametrize(
+    ("asked", "patience", "nb_lines"),
+    [(None, 10, 0), (None, 0.05, 1), (True, 10, 1), (False, 0, 0)],
+)
 def test_elsewhere_a_line_a_minute(
-    monkeypatch: pytest.MonkeyPatch, asked: bool | None, nb_lines: int
+    monkeypatch: pytest.MonkeyPatch, asked: bool | None, patience: float, nb_lines: int
 ) -> None:
     """Beginning after ten seconds, or at once if it is asked for."""
-    monkeypatch.setattr(progress, "_LOOK", 0.1)
+    monkeypatch.setattr(progress, "_LOOK", 0.05)
+    monkeypatch.setattr(progress, "_PATIENCE_ELSEWHERE", patience)
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     text = shown(monkeypatch, io.StringIO(), asked, None)
     assert text.count(" jobs ended") == text.count("\n") == nb_lines
     assert " of " not in text.replace("calls of", "")
-
-
-def test_elsewhere_the_first_line_does_not_wait_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LOOK", 0.01)
-    monkeypatch.setattr(progress, "_PATIENCE_ELSEWHERE", 0.05)
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
-    assert shown(monkeypatch, io.StringIO(), None, 4).count("\n") == 1
-
-
-def test_nothing_of_a_short_simulation_or_if_it_is_not_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert shown(monkeypatch, Terminal(), None, 4) == ""
-    monkeypatch.setattr(progress, "_LOOK", 0.01)
-    assert shown(monkeypatch, Terminal(), False, 4) == ""

@@ -14,8 +14,6 @@ import pytest
 from batsched_py import simulate
 from batsched_py.errors import UsageError
 from batsched_py.options.setting_fields import parse_options
-from batsched_py.support.installation import platforms_folder
-from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from helpers.calling import command
 from helpers.logs import swf_line, swf_text
@@ -30,10 +28,9 @@ def sample() -> Path:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("users", ["rigid", "feedback"])
-def test_same_inputs_same_bytes(tmp_path: Path, sample: Path, users: str) -> None:
+def test_same_inputs_same_bytes(tmp_path: Path, sample: Path) -> None:
     """In another process too, where hashes of strings differ."""
-    line = ["simulate", str(sample), "--users", users, "-e"]
+    line = ["simulate", str(sample), "--users", "feedback", "-e"]
     assert command(tmp_path, *line, "a").returncode == 0
     other = [sys.executable, "-m", "batsched_py", *line, "b"]
     subprocess.run(other, cwd=tmp_path, check=True, capture_output=True)
@@ -73,12 +70,6 @@ def test_run_json_holds_what_determines_the_run(tmp_path: Path, sample: Path) ->
     assert metrics["overall"]["mean_lateness"] == pytest.approx(mean, abs=1e-5)
 
 
-def test_a_platform_file_is_the_same_as_its_number_of_nodes(sample: Path) -> None:
-    platform = platforms_folder() / "ideal_64.xml"
-    by_file, by_nodes = simulate(sample, platform=platform), simulate(sample, nodes=64)
-    assert by_file.jobs_csv() == by_nodes.jobs_csv()
-
-
 def test_a_converted_workload_gives_the_same_schedule(tmp_path: Path, sample: Path) -> None:
     """Rigid and with users: user and recorded end travel in the workload file."""
     path = tmp_path / "sample.json"
@@ -92,14 +83,10 @@ def test_a_converted_workload_gives_the_same_schedule(tmp_path: Path, sample: Pa
     ("line", "code", "message"),
     [
         ("no-such.swf", 2, "no-such.swf"),
-        ("KTH-SP2-1996-2.1-cl", 2, "did you mean 'KTH-SP2-1996-2.1-cln'"),
         ("sample --scheduler esay", 2, "did you mean 'easy'"),
-        ("sample --users feedbak", 2, "did you mean 'feedback'"),
         ("sample --rules predict", 2, "predictsim"),
         ("sample --seed -1", 2, "at least 0"),
-        ("sample --shake -1", 2, "at least 0"),
         ("sample --platform x.xml --nodes 3", 2, "give one"),
-        ("sample --users fluid --sessions max:20 -U sessions=max:10", 2, "give one of them"),
         ("sample --users feedback --sessions arival:60", 2, "arrival"),
         ("sample --users feedback -U sessions=60", 2, "arrival"),
         ("sample -O depth=3", 2, "depth"),
@@ -107,9 +94,8 @@ def test_a_converted_workload_gives_the_same_schedule(tmp_path: Path, sample: Pa
         ("sample --platform none.xml", 2, "none.xml"),
         ("sample --no-such-option", 2, "--no-such-option"),
         ("nobody.swf --users feedback", 2, "--unknown-user"),
-        ("sample --each-event --check-against socket", 2, "--backend embedded only"),
-        ("sample --timeouts run=5", 2, "--timeouts: only another process"),
-        ("sample --batsim-log", 2, "--batsim-log: only another process"),
+        ("sample --each-event --check-against socket", 2, "--backend embedded"),
+        ("sample --timeouts run=5", 2, "--timeouts"),
     ],
 )
 def test_wrong_usage_is_one_line(tmp_path: Path, line: str, code: int, message: str) -> None:
@@ -128,41 +114,12 @@ def test_options_of_plugins() -> None:
             parse_options(wrong, "-O")
 
 
-def test_version_and_list() -> None:
-    assert "batsched_py" in command(None, "--version").stdout
-    listed = command(None, "list").stdout
-    assert all(name in listed for name in ("easy", "fcfs", "feedback", "rigid"))
-
-
 def test_shake_changes_the_order_and_is_repeatable(sample: Path) -> None:
     """Another order of simultaneous events; the same seed gives the same schedule."""
     assert simulate(sample, shake=1).jobs_csv() == simulate(sample, shake=1).jobs_csv()
     users = {"users": "feedback", "sessions": "arrival:0", "speed_factor": 0.5}
     shaken = {simulate(sample, shake=seed, **users).jobs_csv() for seed in range(3)}
     assert len(shaken) > 1
-
-
-def test_a_fault_in_a_plugin_is_one_line_with_its_place(tmp_path: Path, sample: Path) -> None:
-    (tmp_path / "bad.py").write_text(
-        "class Bad:\n def schedule(self, now, queue, machine):\n  yield 1 / 0\n"
-    )
-    done = command(tmp_path, "simulate", sample, "--scheduler", "bad.py:Bad")
-    assert done.returncode == 1
-    assert len(done.stderr.strip().splitlines()) <= 3  # the notes on the log, and this
-    assert "ZeroDivisionError" in done.stderr
-    assert "bad.py:3" in done.stderr
-
-
-def test_exact_estimates_know_the_speed_of_the_platform(tmp_path: Path, sample: Path) -> None:
-    """Twice as fast by the platform file or by the factor: policies are told the same."""
-    text = (platforms_folder() / "ideal_64.xml").read_text().replace('"1Gf"', '"2Gf"')
-    (tmp_path / "fast.xml").write_text(text)
-    rules = make_rules(walltime="exact")
-    by_file = simulate(sample, platform=tmp_path / "fast.xml", rules=rules)
-    by_factor = simulate(sample, speed_factor=2.0, rules=rules)
-    assert by_file.jobs_csv() == by_factor.jobs_csv()
-    (job, *_) = by_file.output.outcome.jobs
-    assert job.description.estimate == job.finish_time - job.start_time
 
 
 def test_a_recording_takes_the_place_of_an_earlier_one_at_the_end(tmp_path: Path) -> None:
@@ -181,19 +138,20 @@ def test_a_recording_takes_the_place_of_an_earlier_one_at_the_end(tmp_path: Path
     assert (tmp_path / "r_exchange.jsonl.part").stat().st_size > 0
 
 
-@pytest.mark.parametrize("where", ["__init__", "schedule", "statistics"])
-@pytest.mark.parametrize("kind", ["FileNotFoundError(2, 'no', 'x.csv')", "BrokenPipeError('y')"])
-def test_an_error_of_the_system_in_a_plug_in_names_its_line(
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [
+        ("__init__", "FileNotFoundError(2, 'no', 'x.csv')"),
+        ("schedule", "BrokenPipeError('y')"),
+        ("schedule", "ZeroDivisionError('z')"),
+        ("statistics", "FileNotFoundError(2, 'no', 'x.csv')"),
+    ],
+)
+def test_an_error_in_a_plug_in_is_one_line_with_its_place(
     tmp_path: Path, where: str, kind: str
 ) -> None:
-    methods = {
-        "__init__": "def __init__(self):",
-        "schedule": "def schedule(self, now, queue, machine):",
-        "statistics": "def statistics(self):",
-    }
-    lines = ["from batsched_py.schedulers.easy import Easy", "class P(Easy):", methods[where]]
-    text = f"{lines[0]}\n\n{lines[1]}\n    {lines[2]}\n        raise {kind}\n"
-    (tmp_path / "p.py").write_text(text)
+    base = "from batsched_py.schedulers.easy import Easy\n\nclass P(Easy):"
+    (tmp_path / "p.py").write_text(f"{base}\n    def {where}(self, *_):\n        raise {kind}\n")
     done = command(tmp_path, "simulate", "sample", "--first", "5", "--scheduler", "p.py:P")
     assert done.returncode == 1
     error = done.stderr.splitlines()[-1]
@@ -208,17 +166,16 @@ def test_what_is_replaced_is_told(tmp_path: Path, sample: Path) -> None:
         return done.stderr.partition("note: replaced out_* of ")[2].partition(": ")[2]
 
     assert notes() == ""
-    assert notes().startswith("a run with the same settings\n")
-    assert notes("--scheduler", "fcfs").startswith("another run (easy, users rigid, on sample")
+    same = notes()
+    assert "same settings" in same
+    assert "(easy, users rigid, on sample" in notes("--scheduler", "fcfs")
     policy = (
         "from batsched_py.schedulers.easy import Easy\nfrom helper import *\nclass P(Easy): ...\n"
     )
     (tmp_path / "p.py").write_text(policy)
-    for helper, note in (("x = 1", "another run ("), ("x = 2", "same settings (changed since: ")):
+    for helper, note in (("x = 1", "another run ("), ("x = 2", "(changed since: helper.py)\n")):
         (tmp_path / "helper.py").write_text(helper)
-        said = notes("--scheduler", "p.py:P")
-        assert note in said
-    assert "(changed since: helper.py)\n" in said
-    assert notes("--scheduler", "p.py:P").startswith("a run with the same settings\n")
+        assert note in notes("--scheduler", "p.py:P")
+    assert notes("--scheduler", "p.py:P") == same
     (tmp_path / "out_run.json").write_text("{}")  # of Batsim, or of long ago
     assert notes().startswith("another run\n")

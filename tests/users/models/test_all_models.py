@@ -1,4 +1,4 @@
-"""What holds for every user model, whoever simulates."""
+"""What holds for every user model, whoever simulates, and the options that no model takes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from batsched_py import Workload, simulate
+from batsched_py import Workload
 from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import UsageError
 from batsched_py.plugins import plugins
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
@@ -20,6 +21,14 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_users.learning.ideal_machine import play_model
+from batsched_users.models.adjusted import Adjusted
+from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.models.fluid import Fluid
+from batsched_users.models.resampled import Resampled
+from batsched_users.models.site import SiteUsers
+from batsched_users.models.synthetic import Synthetic
+from batsched_users.models.weekly import WeeklyUsers
+from helpers.drawn_sessions import log_of_stays
 
 POPULATION = """
 [[member]]
@@ -43,8 +52,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
 GENERATIVE = ("site", "tbuos", "resampled", "weekly")
 
 MODELS = sorted(set(plugins.list_names(plugins.USERS)))
-BEHIND_A_SOCKET = ("feedback", "site", "tbuos")
-"""With processes of their own in every run; the others in the long one."""
 
 
 @pytest.fixture(scope="module")
@@ -65,24 +72,6 @@ def make(model: str, log: Workload, folder: Path, /, **further: Any) -> Any:
     accepted = plugins.find_accepted_options(kind)
     takes = {k: v for k, v in options.items() if accepted is None or k in accepted}
     return plugins.make(kind, model, (log,), takes)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        pytest.param(
-            model, marks=() if model in ("feedback", "tbuos", "site") else pytest.mark.long
-        )
-        for model in MODELS
-    ],
-)
-def test_behind_a_socket_as_in_process(model: str, log: Workload, tmp_path: Path) -> None:
-    """Nothing relies on being in the simulator's process: the files are byte-equal."""
-    settings: dict[str, Any] = {"users": model, "user_options": options_of(model, tmp_path)}
-    here = simulate(log, **settings)
-    there = simulate(log, **settings, backend="socket", folder=tmp_path / "socket")
-    assert len(here.table.submit) > 50
-    assert here.jobs_csv() == there.jobs_csv()
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -197,3 +186,67 @@ def test_a_long_run_needs_no_more_memory_than_a_short_one(
     more_jobs, more_kept = growth(15.0)
     assert more_jobs > 2 * jobs
     assert more_kept - kept < 16 * (more_jobs - jobs)
+
+
+WRONG: list[tuple[Any, dict[str, Any], str]] = [
+    (Adjusted, {"tie": "?"}, "tie"),
+    (Fluid, {"check": "never"}, "check=never"),
+    (Fluid, {"recycle": "no"}, "recycle=no"),
+    (Fluid, {"window_end": "last"}, "window_end=last"),
+    (ThinkTimeFeedback, {"resampled": "yes"}, "resampled"),
+    (Resampled, {"load": -0.5}, "load=-0.5"),
+    (Resampled, {"rare_per_week": 9}, "rare_per_week=9"),
+    (Resampled, {"rate": 1000}, "nobody comes twice"),
+    (Resampled, {"rate_over": "most"}, "rate_over=most"),
+    (Resampled, {"edge_weeks": 25}, "too short"),
+    (Resampled, {"n_long": 2.5}, "n_long=2.5"),
+    (Resampled, {"begin": "late"}, "begin=late"),
+    (Resampled, {"n_temporary": 100}, "nobody is there twice"),
+    (Resampled, {"n_temporary": 1, "long_weeks": 0}, "n_temporary=1"),
+    (Resampled, {"rare": "x:1:2"}, "user x has no job from day 1 to 2"),
+    (Resampled, {"n_long": 1, "long_weeks": 50, "rate_over": "all"}, "n_long=1"),
+    (SiteUsers, {"nb_users": 0}, "nb_users=0"),
+    (SiteUsers, {"weeks": -1}, "weeks=-1"),
+    (SiteUsers, {"continuation": 2}, "continuation=2"),
+    (SiteUsers, {"last_job": "submited"}, "did you mean 'submitted'"),
+    (SiteUsers, {"too_wide": "drop"}, "expected one of redraw, cut"),
+    (SiteUsers, {"estimates": "good"}, "expected one of exact, learnt"),
+    (SiteUsers, {"batches": "some"}, "batches"),
+    (SiteUsers, {"locality": 1}, "locality"),
+    (SiteUsers, {"sleep": "no"}, "sleep"),
+    (SiteUsers, {"longest_run_time": 0}, "longest_run_time=0"),
+    (SiteUsers, {"largest_size": 0}, "largest_size=0"),
+    (SiteUsers, {"run_times": "halves"}, "run_times=halves"),
+    (SiteUsers, {"distributions": 5}, "distributions=5"),
+    (SiteUsers, {"distributions": "nowhere"}, "no such folder.* pooled, logs-alike"),
+    (SiteUsers, {"run_times": "thirds", "longest_run_time": 600}, "longest_run_time=600: "),
+    (Synthetic, {"jobs": 0.5}, "jobs=0.5"),
+    (Synthetic, {"shrink": -1}, "shrink=-1"),
+    (Synthetic, {"extension": "1 h"}, "extension=1 h: expected a number from 0 to"),
+    (Synthetic, {"alpha": 0.3}, "alpha=0.3, beta=None: give both"),
+    (Synthetic, {"alpha": 0, "beta": 3}, "alpha=0"),
+    (Synthetic, {"arrivals": "thesis"}, "the thesis has no parameters for log"),
+    (Synthetic, {"common": 0}, "common=0"),
+    (Synthetic, {"per_decade": 0}, "per_decade=0"),
+    (WeeklyUsers, {"nb_users": 2.5}, "nb_users=2.5"),
+    (WeeklyUsers, {"parameters": 5}, "parameters=5"),
+    (WeeklyUsers, {"parameters": "nowhere.json"}, "nowhere.json: there is no such file"),
+    (WeeklyUsers, {"weeks": float("inf")}, "weeks=inf"),
+    (WeeklyUsers, {"activity": 1.5}, "activity=1.5"),
+    (WeeklyUsers, {"think": "linn"}, "think=linn"),
+    (WeeklyUsers, {"chains": "two"}, "expected one of single, daily"),
+    (WeeklyUsers, {"days": "all"}, "days=all"),
+    (WeeklyUsers, {"short": "clipp"}, "did you mean 'clip'"),
+    (WeeklyUsers, {"first": 9}, "first=9"),
+]
+
+
+LOG = log_of_stays()
+for log_job in LOG.jobs:
+    log_job.walltime = 1_000.0
+
+
+@pytest.mark.parametrize(("model", "options", "message"), WRONG)
+def test_wrong_options(model: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        model(LOG, **options).next_submission()

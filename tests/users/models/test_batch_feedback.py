@@ -9,7 +9,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from batsched_py.model.user_model import EndedJob
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
@@ -110,9 +109,6 @@ def test_order_dependencies_and_offsets_are_kept(
             assert max(played[o.id].submit for o in trace.batches[place - 1].jobs) <= starts[0]
 
 
-# The fluid model -----------------------------------------------------------------------------
-
-
 def windows(kind: type[Recycled] | type[Reinserted], *spans: tuple[float, float]):  # type: ignore[no-untyped-def]
     return kind([(start * HOUR, end * HOUR) for start, end in spans], MONDAY)
 
@@ -145,26 +141,6 @@ def test_weeks_are_those_of_the_calendar() -> None:
     spans = [(30 * HOUR, 31 * HOUR), (50 * HOUR, 51 * HOUR)]
     assert Recycled(spans, Calendar(5 * DAY)).next_start(60 * HOUR) == 30 * HOUR + 2 * WEEK
     assert Recycled(spans, MONDAY).next_start(60 * HOUR) == 30 * HOUR + WEEK
-
-
-def test_a_call_that_comes_a_microsecond_late_changes_nothing() -> None:
-    """A session of one job is a window without length, closed a microsecond later."""
-    trace, _ = visit_of((0, 200), (120, 130), (300, 310), (420, 430))
-    starts = []
-    for late in (0.0, 1e-6):
-        model = BatchFeedback({})
-        model._ranks = {str(n): n for n in range(4)}
-        react = InWindows(WindowRules(MONDAY), trace, 0.0, Random(1))
-        model.enter(Visit("u", trace, react))
-        times = []
-        while (due := model.next_submission()) < inf:
-            times += [due for _ in model.jobs_to_submit(due + late)]
-            for job_id in list(model._active):
-                ended = EndedJob(job(job_id, 0, 0), due, due, due + 10)
-                model.job_ended(due + 10, ended, "COMPLETED_SUCCESSFULLY")
-        starts.append(times)
-    assert starts[0] == pytest.approx(starts[1], abs=1e-5)
-    assert len(starts[0]) == 4
 
 
 @given(
@@ -221,9 +197,6 @@ def test_fluid_takes_the_own_gap_where_there_is_none_to_draw() -> None:
     trace, visit = visit_of((0, 2), (120, 122))
     react = InWindows(WindowRules(MONDAY, window_end="last_end"), trace, 0.0, Random(1))
     assert react.arrival(visit, trace.batches[1], 60.0, Reason.DEPENDENCY) == 60 + 118 * 60
-
-
-# The distribution-based model ----------------------------------------------------------------
 
 
 def in_hours(trace: Trace) -> InHours:
@@ -287,16 +260,3 @@ def test_the_response_time_is_that_of_the_last_job_that_ended() -> None:
     model.enter(Visit("u", trace, Watch()))
     list(play_model(model, lambda job, now: now + 70 + 10 * int(job.id)))
     assert seen == [(Reason.DEPENDENCY, 70), (Reason.DEPENDENCY, 80)]
-
-
-def test_without_a_break_to_draw_it_leaves_until_work_begins_again() -> None:
-    """Its only gap between sessions is longer than 8 hours."""
-    trace, visit = visit_of((0, 2), (12, 22), (1300, 1310))
-    visit.response = inf
-    react = in_hours(trace)
-    cycle = react._cycle
-    inside = an_hour(react, at_work=True)
-    arrival = react.arrival(visit, trace.batches[2], inside, Reason.DEPENDENCY)
-    assert arrival > inside
-    assert not cycle.is_open(MONDAY, arrival - 1)
-    assert cycle.is_open(MONDAY, arrival)

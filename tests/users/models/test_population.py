@@ -21,15 +21,12 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.behaviour.random_streams import Chance
 from batsched_users.learning.ideal_machine import play_model
-from batsched_users.models import population, rigid, site, weekly
-from batsched_users.models.feedback import ThinkTimeFeedback
+from batsched_users.models import population, site
 from batsched_users.models.population import Population
 from batsched_users.models.population_members import Member, split_workload
-from batsched_users.models.site import SiteUsers
 
 POPULATION = f"{population.__file__}:Population"
 SITE = f"{site.__file__}:SiteUsers"
-WEEKLY = f"{weekly.__file__}:WeeklyUsers"
 Write = Callable[[str], str]
 
 
@@ -62,19 +59,6 @@ def write(tmp_path: Path) -> Write:
 def submitted(users: Any) -> list[tuple[float, str, str | None]]:
     """Submission, id and user of all jobs where nobody waits."""
     return [(played.submit, played.job.id, played.job.user) for played in play_model(users)]
-
-
-# Rigid users ------------------------------------------------------------------------------------
-
-
-def test_rigid_users_are_rigid_replay(sample: Workload) -> None:
-    """As a plug-in they give the schedule of the replay without users."""
-    columns = ["submission_time", "starting_time", "finish_time", "allocated_resources", "user"]
-    plugin = simulate(sample, users=f"{rigid.__file__}:Rigid").jobs
-    replay = simulate(sample).jobs
-    assert len(replay) > 3_000
-    assert (plugin["lateness"] == 0).all()
-    assert plugin.set_index("job_id")[columns].equals(replay.set_index("job_id")[columns])
 
 
 # Who is who -------------------------------------------------------------------------------------
@@ -162,35 +146,6 @@ def test_a_larger_share_has_the_same_users_and_more(sample: Workload) -> None:
     assert share(0.3) != share(0.3, seed=4)
 
 
-def test_ten_tenths_are_all(sample: Workload) -> None:
-    members = [Member(name=f"m{n}", model="rigid", share=0.1) for n in range(10)]
-    parts = split_workload(Path("f"), members, sample, Chance(0))
-    assert sum(len(part.jobs) for part in parts) == len(sample.jobs)
-
-
-# Models side by side ----------------------------------------------------------------------------
-
-
-def test_halves_react_as_the_whole(sample: Workload, write: Write) -> None:
-    """Users of the log react each to their own jobs: in two members or in one model alike."""
-    file = write("""
-        [[member]]
-        name = "half"
-        model = "feedback"
-        share = 0.5
-        options.sessions = "max:20"
-        [[member]]
-        model = "feedback"
-        rest = true
-        options = { sessions = "max:20" }
-    """)
-    slow: dict[str, Any] = {"end_of": lambda job, now: now + 3 * int(job.id.rpartition(":")[2])}
-    whole = play_model(ThinkTimeFeedback(sample, sessions="max:20"), **slow)
-    halves = play_model(Population(sample, file=file), **slow)
-    together = sorted((p.submit, int(p.job.id.rpartition(":")[2]), p.end) for p in halves)
-    assert together == sorted((p.submit, int(p.job.id), p.end) for p in whole)
-
-
 @pytest.mark.parametrize(
     ("model", "options"),
     [
@@ -209,40 +164,6 @@ def test_a_single_member_is_the_model(
     assert alone.measured["overall"]["nb_jobs"] > 50
     assert member.jobs_csv() == alone.jobs_csv()
 
-
-def test_members_have_chances_of_their_own(write: Write) -> None:
-    """Two members of one model differ; who else is there does not matter, nor in which order."""
-    member_a, member_b = (
-        f'[[member]]\nname="{n}"\nmodel="{SITE}"\noptions.weeks=1\n' for n in ("a", "b")
-    )
-
-    def played(text: str) -> dict[str, list[Any]]:
-        jobs_of: dict[str, list[Any]] = {"a": [], "b": []}
-        for p in play_model(Population(LOG, file=write(text), seed=7)):
-            member, _, name = p.job.id.partition(":")
-            profile = p.job.profile.partition(":")[2]
-            jobs_of[member].append((name, p.submit, p.job.size, profile))
-        return jobs_of
-
-    both = played(member_a + member_b)
-    assert both == played(member_b + member_a)
-    assert both["a"] != both["b"]
-    third = '[[member]]\nmodel = "rigid"\nrest = true\n'
-    with_a_third = Population(LOG, file=write(member_a + third), seed=7)
-    ids = [(p.job.id, p.submit) for p in play_model(with_a_third) if p.job.id.startswith("a:")]
-    assert ids == [(f"a:{name}", submit) for name, submit, *_ in both["a"]]
-
-
-def test_profiles_of_models_that_make_them_up(write: Write) -> None:
-    """An endless mapping is looked into, not copied."""
-    file = write(f'[[member]]\nname = "s"\nmodel = "{SITE}"\n[[member]]\nmodel="rigid"\nrest=true')
-    profiles = Population(LOG, file=file).profiles
-    assert profiles["s:r60"] == SiteUsers(LOG).profiles["r60"]
-    assert profiles.get("rigid:r60") is None
-    assert len(profiles) == 1
-
-
-# Models of one's own ----------------------------------------------------------------------------
 
 ECHO = '''
 from batsched_py import WorkloadJob
@@ -300,25 +221,11 @@ def test_ends_go_to_the_owner(tmp_path: Path, write: Write) -> None:
     assert {job.submitted.profile for each in told for _, job, _ in each} == {"x"}
 
 
-def test_a_file_from_the_working_directory(
-    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on the command line; one beside the population file comes first."""
-    here = tmp_path / "here"
-    here.mkdir()
-    (here / "echo.py").write_text(ECHO.replace('id="job"', 'id="here"'))
-    monkeypatch.chdir(here)
-    file = write('[[member]]\nmodel = "echo.py:Echo"')
-    assert submitted(Population(LOG, file=file))[0][1] == "here1"
-    (tmp_path / "echo.py").write_text(ECHO)
-    assert submitted(Population(LOG, file=file))[0][1] == "job1"
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("Empty", "member 'Empty': Empty is still due at 0.0 after it submitted 0 jobs"),
-        ("Nan", r"member 'Nan': Nan.next_submission\(\) is nan"),
+        ("Empty", "member 'Empty': "),
+        ("Nan", "member 'Nan': "),
     ],
 )
 def test_a_wrong_member_is_named(tmp_path: Path, write: Write, model: str, message: str) -> None:
@@ -328,63 +235,35 @@ def test_a_wrong_member_is_named(tmp_path: Path, write: Write, model: str, messa
         simulate(LOG, users=POPULATION, user_options={"file": write(both)})
 
 
-# Wrong files ------------------------------------------------------------------------------------
-
 RIGID = '[[member]]\nmodel = "rigid"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"there is no member: expected tables \[\[member\]\]"),
-        ("member = [1]", "member 1 = 1: expected a table with model, name"),
-        ("[[member", "not a TOML file: "),
-        ("seed = 3\n" + RIGID, "there is no 'seed': expected member"),
-        ("[[members]]", r"there is no 'members' \(did you mean 'member'\?\)"),
-        (RIGID + "shar = 0.5", r"member 1: there is no 'shar' \(did you mean 'share'\?\)"),
-        ("[[member]]\nrest = true", "member 1: there is no model"),
-        ("[[member]]\nmodel = 3", "member 1: model = 3: expected a text"),
-        ("[[member]]\nmodel = 'feedbak'", r"member 'feedbak': .* \(did you mean 'feedback'\?\)"),
-        ("[[member]]\nmodel = 'no.py:No'", "member 'No': no.py:No: there is no file 'no.py'"),
-        (RIGID + "name = 'a:b'", "name = 'a:b': expected letters"),
-        (RIGID + "name = 7", "name = 7: expected letters"),
-        (RIGID + "share = 1.5", "member 1: share = 1.5: expected a number"),
-        (RIGID + "share = 0.1", "'rigid': share leaves it nobody of the 3 users of test"),
-        (RIGID + "users = []", "'rigid': users leaves it nobody of the 3 users of test"),
-        (RIGID + "users = ['a', 'a']", "member 'rigid': user 'a' is in 'rigid' already"),
-        (RIGID + "users = ['d']", "member 'rigid': the log has no user 'd'; it has 3 users"),
-        (RIGID + "share = 0.5\nrest = true", "member 1: share, rest say which users it has"),
-        (RIGID + "rest = true\n" + RIGID, "member 'rigid' is there twice"),
-        (RIGID, "'rigid' will never submit anything: a model that replays the log needs"),
-        (
-            f"{RIGID}share = 0.7\n{RIGID}name = 'b'\nshare = 0.7",
-            "the shares sum to more than 1: rigid 0.7, b 0.7",
-        ),
-        (
-            f"{RIGID}users = ['a']\n{RIGID}name = 'b'\nusers = ['a']",
-            "member 'b': user 'a' is in 'rigid' already",
-        ),
-        (
-            f"{RIGID}rest = true\n{RIGID}name = 'b'\nrest = true",
-            "member 'b': rest=true stands for another member too",
-        ),
-        (
-            f"{RIGID}users = ['a', 'b']\n{RIGID}name = 'b'\nshare = 0.1",
-            "member 'b': share leaves it nobody",
-        ),
-        (
-            "[[member]]\nmodel = 'feedback'\nusers = ['a']\noptions.session = 'max:20'",
-            "member 'feedback': there is no option of 'feedback' called 'session' .*'sessions'",
-        ),
-        (
-            "[[member]]\nmodel = 'feedback'\nusers = ['a']\noptions.sessions = 'min:20'",
-            "member 'feedback': sessions: unknown method 'min'",
-        ),
-        (
-            f"[[member]]\nname = 'w'\nmodel = '{WEEKLY}'\noptions.parameters = 'no.json'",
-            "member 'w': .*no.json: there is no such file",
-        ),
-        ("[[member]]\nmodel = 'tbuos'", "member 'tbuos': resampling needs a log with jobs"),
+        ("", "no member"),
+        ("member = [1]", "member 1 = 1"),
+        ("[[member", "TOML"),
+        ("[[members]]", "'members'.*'member'"),
+        (RIGID + "shar = 0.5", "member 1: .*'shar'.*'share'"),
+        ("[[member]]\nrest = true", "member 1: .*model"),
+        ("[[member]]\nmodel = 3", "model = 3"),
+        ("[[member]]\nmodel = 'feedbak'", "member 'feedbak': .*'feedback'"),
+        ("[[member]]\nmodel = 'no.py:No'", "member 'No': no.py:No"),
+        (RIGID + "name = 'a:b'", "name = 'a:b'"),
+        (RIGID + "share = 1.5", "share = 1.5"),
+        (RIGID + "share = 0.1", "'rigid': share .*nobody"),
+        (RIGID + "users = ['a', 'a']", "'rigid': user 'a'"),
+        (RIGID + "users = ['d']", "no user 'd'"),
+        (RIGID + "share = 0.5\nrest = true", "member 1: share, rest"),
+        (RIGID + "rest = true\n" + RIGID, "'rigid' is there twice"),
+        (RIGID, "'rigid' .*never submit"),
+        (f"{RIGID}share = 0.7\n{RIGID}name = 'b'\nshare = 0.7", "rigid 0.7, b 0.7"),
+        (f"{RIGID}users = ['a']\n{RIGID}name = 'b'\nusers = ['a']", "'a' is in 'rigid'"),
+        (f"{RIGID}rest = true\n{RIGID}name = 'b'\nrest = true", "'b': rest=true"),
+        (f"{RIGID}users = ['a', 'b']\n{RIGID}name = 'b'\nshare = 0.1", "'b': share .*nobody"),
+        ("[[member]]\nmodel = 'feedback'\nusers = ['a']\noptions.session = 'x'", "'sessions'"),
+        ("[[member]]\nmodel = 'tbuos'", "member 'tbuos': resampling"),
     ],
 )
 def test_wrong_files(write: Write, text: str, message: str) -> None:
@@ -395,9 +274,9 @@ def test_wrong_files(write: Write, text: str, message: str) -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     for wrong in ("nowhere.toml", str(tmp_path)):
-        with pytest.raises(UsageError, match=f"file={wrong}: there is no such file"):
+        with pytest.raises(UsageError, match=f"file={wrong}"):
             Population(LOG, file=wrong)
-    with pytest.raises(UsageError, match="needs the option 'file'"):
+    with pytest.raises(UsageError, match="option 'file'"):
         simulate(LOG, users=POPULATION)
 
 
@@ -405,5 +284,5 @@ def test_a_log_without_users(write: Write) -> None:
     """A rest may be the jobs of nobody; a share of nobody is none."""
     log = log_of(("1", 0, None), ("2", 1, None))
     assert len(submitted(Population(log, file=write(RIGID + "rest = true")))) == 2
-    with pytest.raises(BatschedError, match="nobody of the 0 users"):
+    with pytest.raises(BatschedError, match="0 users"):
         Population(log, file=write(RIGID + "share = 0.5"))

@@ -18,7 +18,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.model.user_model import EndedJob
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
-from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.units import HOUR, WEEK
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.empirical_distributions import About, Probabilities, Quantiles
@@ -28,8 +28,6 @@ from batsched_users.learning.learn_site import (
     compare_continuation,
     learn_site,
     measure_facts,
-    measure_runs,
-    order_histories,
 )
 from batsched_users.models.site import SiteDistributions, SiteUsers
 from helpers.drawn_sessions import MONDAY, log_of
@@ -135,18 +133,6 @@ def test_what_jobs_carry(fixed: Path) -> None:
             assert submission.job.estimate == submission.end - submission.submit  # exact
 
 
-@pytest.mark.parametrize(("last_job", "after"), [("submitted", 300.0), ("ended", 900.0)])
-def test_which_job_is_the_last(fixed: Path, last_job: str, after: float) -> None:
-    """The second job of the batch ends after 5 minutes, the first after 15."""
-    users = SiteUsers(machine(), nb_users=1, distributions=fixed, continuation=1, last_job=last_job)
-    start = users.next_submission()
-    first, second = users.jobs_to_submit(start)
-    for after_start, job in ((300, second), (900, first)):
-        ended = EndedJob(job, start, start, start + after_start)
-        users.job_ended(start + after_start, ended, "COMPLETED_SUCCESSFULLY")
-    assert users.next_submission() == start + after + 5 * MINUTE
-
-
 def test_the_response_is_in_minutes(fixed: Path) -> None:
     """A job of 40 minutes: the function is asked about 40."""
     asked = []
@@ -174,7 +160,7 @@ def test_wide_jobs(fixed: Path) -> None:
         users = SiteUsers(machine(5), nb_users=5, weeks=1, distributions=fixed, too_wide=too_wide)
         sizes[too_wide] = {p.job.size for p in play_model(users)}
     assert sizes == {"redraw": {4}, "cut": {4, 5}}
-    with pytest.raises(UsageError, match="no value up to 3"):
+    with pytest.raises(UsageError, match="up to 3"):
         SiteUsers(machine(3), distributions=fixed)
 
 
@@ -202,7 +188,7 @@ def test_learnt_estimates_are_requests_that_suffice(fixed: Path) -> None:
 
 def test_wrong_folders(fixed: Path) -> None:
     (fixed / "requested_times.json").unlink()
-    with pytest.raises(UsageError, match=r"estimates=learnt: .* has no requested_times"):
+    with pytest.raises(UsageError, match="requested_times"):
         SiteUsers(machine(), distributions=fixed, estimates="learnt")
     SiteUsers(machine(), distributions=fixed)  # not needed for exact ones
     repetitions, sizes = (fixed / "repetitions.json").read_text(), fixed / "sizes.json"
@@ -214,9 +200,6 @@ def test_wrong_folders(fixed: Path) -> None:
         sizes.write_text(text)
         with pytest.raises(InputError, match=rf"sizes\.json: {message}"):
             SiteUsers(machine(), distributions=fixed)
-
-
-# Whole runs with the shipped distributions -------------------------------------------------------
 
 
 @few_examples
@@ -255,45 +238,6 @@ def test_invariants(
             session = notes["session"]
             free = max(p.end for p in batch) if last_job == "ended" else batch[-1].end
     assert users.next_submission() == inf
-
-
-@pytest.fixture(scope="module")
-def half_a_year() -> list[PlayedJob]:
-    return list(play_model(SiteUsers(machine(2048), nb_users=100, seed=7)))
-
-
-def test_think_times_follow_response(half_a_year: list[PlayedJob]) -> None:
-    """Sessions go on as often as 0.8 / (0.05 R + 1) says, for batches that end in the window."""
-    users = SiteUsers(machine(2048), nb_users=100, seed=7)
-    outcomes: dict[int, list[bool]] = defaultdict(list)
-    expected: dict[int, list[float]] = defaultdict(list)
-    for name, batches in by_user(half_a_year).items():
-        cycle = cycle_of(users, name)
-        for batch, after in pairwise(batches):
-            if cycle.is_open(MONDAY, batch[-1].end):
-                response = (batch[-1].end - batch[-1].submit) / MINUTE
-                bin_of = int(np.log2(response + 1))
-                went_on = after[0].job.extra["session"] == batch[0].job.extra["session"]
-                outcomes[bin_of].append(went_on)
-                expected[bin_of].append(0.8 / (0.05 * response + 1))
-    assert len(outcomes) > 8
-    for bin_of, went_on in outcomes.items():
-        error = 4 * 0.5 / len(went_on) ** 0.5
-        assert np.mean(went_on) == pytest.approx(np.mean(expected[bin_of]), abs=error)
-
-
-def test_users_do_not_start_all_at_once(half_a_year: list[PlayedJob]) -> None:
-    """First submissions are spread over the first week and the openings after it."""
-    firsts: dict[str, float] = {}
-    for submission in half_a_year:
-        firsts.setdefault(submission.job.user or "", submission.submit)
-    assert len(firsts) == 100
-    assert len(set(firsts.values())) > 80
-    assert len({int(time // DAY) for time in firsts.values()}) >= 7
-    assert max(firsts.values()) < 2 * WEEK
-
-
-# Learning ----------------------------------------------------------------------------------------
 
 
 def log(*rows: tuple[str, float, float, int], start: float = START) -> Workload:
@@ -341,7 +285,7 @@ def test_pooling() -> None:
     other = log(("b", 0, 1, 2), ("b", 60, 61, 2), ("b", 3600, 3601, 2), *[("c", 0, 9, 2)] * 3)
     assert learn_site([one, other]).sizes.pairs == ((1, 0.333333), (2, 0.666667))
     assert learn_site([one, other], weight="logs").sizes.pairs == ((1, 0.5), (2, 0.5))
-    with pytest.raises(UsageError, match="expected one of jobs, logs"):
+    with pytest.raises(UsageError, match="jobs, logs"):
         learn_site([one], weight="users")
 
 
@@ -373,38 +317,9 @@ def test_logs_that_cannot_be_learnt_from() -> None:
     nobody, unended = log(*ROWS), log(*ROWS)
     nobody.jobs[2].user = None
     unended.jobs[3].finish_time = None
-    with pytest.raises(UsageError, match="test: job 0002 has no user"):
+    with pytest.raises(UsageError, match="job 0002"):
         measure_facts(nobody)
-    with pytest.raises(UsageError, match="test: job 0003 has no recorded end"):
+    with pytest.raises(UsageError, match="job 0003"):
         learn_site([unended])
-    with pytest.raises(UsageError, match="think_times: there are no values"):
+    with pytest.raises(UsageError, match="think_times"):
         learn_site([])
-
-
-events = st.tuples(st.sampled_from("ab"), st.integers(0, 40), st.integers(0, 30), st.integers(1, 3))
-
-
-@given(st.lists(events, min_size=1, max_size=15))
-def test_columns_are_as_by_hand(drawn: list[tuple[str, int, int, int]]) -> None:
-    """Think times and runs, from columns at once and by a walk through each user's jobs."""
-    rows = [(user, 60.0 * at, 60.0 * (at + run), size) for user, at, run, size in drawn]
-    rows.sort(key=lambda row: row[1])
-    jobs = order_histories(log(*rows))
-    thoughts: list[float] = []
-    widths: list[int] = []
-    repetitions: list[int] = []
-    for user in dict.fromkeys(row[0] for row in rows):
-        rows_of_user = [row for row in rows if row[0] == user]
-        for at, row in enumerate(rows_of_user):
-            if at and row[1] < rows_of_user[at - 1][2]:
-                widths[-1] += 1
-            else:
-                widths.append(1)
-            if at and row[3] == rows_of_user[at - 1][3]:
-                repetitions[-1] += 1
-            else:
-                repetitions.append(1)
-            thoughts.append(rows_of_user[at + 1][1] - row[2] if at + 1 < len(rows_of_user) else inf)
-    assert jobs.think_times.tolist() == thoughts
-    assert measure_runs(jobs, jobs.think_times[:-1] < 0).tolist() == widths
-    assert measure_runs(jobs, jobs.size[1:] == jobs.size[:-1]).tolist() == repetitions

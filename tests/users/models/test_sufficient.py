@@ -7,15 +7,14 @@ from math import inf
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import BatschedError, InvariantError, UsageError
 from batsched_py.model.user_model import EndedJob
-from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import run, starts, workload
+from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
@@ -99,17 +98,6 @@ def test_smaller_jobs(lever: str, size: int, longer: float) -> None:
     assert inside.extra == {"lever": lever}
 
 
-def test_renounce() -> None:
-    log = log_of((0, 1, 10), (IN_IT, 1, 10), (2 * HOUR, 1, 10))
-    assert [p.job.id for p in played(log, "renounce")] == ["0000", "0002"]
-
-
-@pytest.mark.parametrize("lever", ["reconfiguration", "space_degradation"])
-def test_one_processor_is_not_halved(lever: str) -> None:
-    (job,) = played(log_of((IN_IT, 1, 10)), lever)
-    assert (job.job.size, job.job.extra) == (1, {})
-
-
 @pytest.mark.parametrize(
     ("factor", "size", "smaller"), [(0.55, 100, 55), (0.07, 100, 7), (0.55, 10, 6)]
 )
@@ -122,23 +110,8 @@ def test_smaller_by_a_factor_that_is_no_binary_number(
 
 def test_speedup_that_is_not_perfect() -> None:
     """On a quarter of the processors, with alpha 1/2, twice as long."""
-    log = log_of((IN_IT, 8, 60))
-    users = Sufficient(log, signal=WINDOW, red="reconfiguration", space_factor=0.25, alpha=0.5)
-    ((job, _, _),) = ((p.job, p.submit, p.end) for p in play_model(users))
-    assert (job.size, run_time(users, job)) == (2, pytest.approx(120))
-
-
-def test_delays_in_the_simulated_machine_too() -> None:
-    """The machine of 16 is free, so the job that was delayed runs from the end of the window on."""
-    log = log_of((IN_IT, 16, 100))
-    users = Sufficient(log, signal=WINDOW, red="delay")
-    assert starts(run(log, Easy(), users)) == [2 * HOUR]
-
-
-def test_renounced_jobs_leave_an_empty_simulation() -> None:
-    log = log_of((IN_IT, 1, 10))
-    users = Sufficient(log, signal=WINDOW, red="renounce")
-    assert not run(log, Easy(), users).jobs
+    quarter = Reduction(space_factor=0.25, alpha=0.5)
+    assert quarter.apply("reconfiguration", 8) == (2, pytest.approx(2))
 
 
 STATES = "time,state\n0,yellow\n100,red\n200,yellow\n300,green\n"
@@ -153,6 +126,10 @@ def test_a_job_is_delayed_to_the_next_better_state(tmp_path: Any) -> None:
     (twice,) = play_model(Sufficient(log, **options, again=True))
     assert (once.submit, twice.submit) == (200, 300)
     assert twice.job.extra["wished_submission_time"] == 150
+    options["yellow"] = "time_degradation"
+    (both,) = play_model(Sufficient(log, **options, again=True))
+    assert both.job.extra == {"lever": "delay+time_degradation", "wished_submission_time": 150}
+    assert split_levers(both.job.extra["lever"]) == ["delay", "time_degradation"]
 
 
 def test_a_delayed_job_comes_where_it_is_better_by_the_last_digit() -> None:
@@ -161,17 +138,6 @@ def test_a_delayed_job_comes_where_it_is_better_by_the_last_digit() -> None:
     log.unix_start_time = 0.1
     (job,) = play_model(Sufficient(log, signal="16:00-20:00", again=True))
     assert job.submit == pytest.approx(40 * DAY + 20 * HOUR - 0.1)
-
-
-def test_delayed_and_then_changed(tmp_path: Any) -> None:
-    """Both levers are told, and how long it took."""
-    (tmp_path / "s.csv").write_text(STATES)
-    options: dict[str, Any] = {"signal": str(tmp_path / "s.csv"), "again": True}
-    users = Sufficient(log_of((150, 2, 10)), yellow="space_degradation", **options)
-    (job,) = play_model(users)
-    assert job.job.extra == {"lever": "delay+space_degradation", "wished_submission_time": 150}
-    assert split_levers(job.job.extra["lever"]) == ["delay", "space_degradation"]
-    assert split_levers(None) == split_levers("") == []
 
 
 # What is counted --------------------------------------------------------------------------------
@@ -207,14 +173,6 @@ def test_what_is_not_changed_is_not_counted() -> None:
     assert (told["jobs"], told["levers"], told["seconds"]["red"]) == (3, {"renounce": 2}, 3540)
 
 
-@pytest.mark.parametrize("red", ["delay", ""])
-def test_nothing_to_count(red: str) -> None:
-    """Before anything was submitted, and where no lever is asked for."""
-    told = Sufficient(log_of((0, 1, 1)), signal=WINDOW, red=red).statistics()
-    assert told["seconds"] == {"red": 0, "all": 0}
-    assert told["summary"].startswith(f"levers: {'delay 0' if red else 'none'} of 0 jobs;")
-
-
 def test_what_was_done_is_told_at_the_end(tmp_path: Any) -> None:
     """As the column has it, on the terminal and in ``_run.json``; of a population by member."""
     options = ["-U", "signal=16:00-20:00", "-U", "red=delay:0.5,renounce:0.5"]
@@ -234,13 +192,6 @@ def test_what_was_done_is_told_at_the_end(tmp_path: Any) -> None:
     assert told["members"]["all"]["jobs"] == 200
     assert f"\n{told['summary']}\n" in done.stdout
     assert told["summary"].startswith("all: levers: delay ")
-
-
-def test_models_that_count_nothing_tell_nothing(tmp_path: Any) -> None:
-    (tmp_path / "p.toml").write_text('[[member]]\nmodel = "feedback"\nrest = true')
-    for users, options in (("feedback", {}), ("population", {"file": str(tmp_path / "p.toml")})):
-        result = simulate(log_of((0, 1, 1)), users=users, user_options=options)
-        assert "user_statistics" not in result.settings
 
 
 # What the wrapped model learns ------------------------------------------------------------------
@@ -287,41 +238,42 @@ class Learns(rigid.Rigid):
         self.told.append((now, job, state))
 
 
-@pytest.mark.parametrize(("counts_from", "submit"), [("submission", 2 * HOUR), ("wish", IN_IT)])
+@pytest.mark.parametrize(
+    ("at", "options", "expected"),
+    [
+        # Submission, start and end of the job as the wrapped model hears of them.
+        (IN_IT, {"red": "delay"}, (2 * HOUR, 2 * HOUR, 2 * HOUR + 10)),
+        (IN_IT, {"red": "delay", "counts_from": "wish"}, (IN_IT, 2 * HOUR, 2 * HOUR + 10)),
+        (IN_IT, {"red": "renounce"}, (IN_IT, None, IN_IT)),
+        # Delayed, and rejected when it comes back: from the wish on, its user has waited for that.
+        (150, {"signal": "s.csv", "yellow": "renounce", "again": True}, (200, None, 200)),
+        (
+            150,
+            {"signal": "s.csv", "yellow": "renounce", "again": True, "counts_from": "wish"},
+            (150, None, 200),
+        ),
+    ],
+)
 def test_the_model_learns_of_its_own_job(
-    monkeypatch: pytest.MonkeyPatch, counts_from: str, submit: float
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Any,
+    at: float,
+    options: dict[str, Any],
+    expected: tuple[float, float | None, float],
 ) -> None:
     """With its own size, and the submission that the option says."""
-    log = log_of((IN_IT, 4, 10))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.csv").write_text(STATES)
+    log = log_of((at, 4, 10))
     monkeypatch.setattr("batsched_users.models.sufficient.load_model", lambda name: Learns)
-    users = Sufficient(log, signal=WINDOW, red="delay", counts_from=counts_from)
-    list(play_model(users))
-    ((now, job, _),) = users._inner.told  # type: ignore[attr-defined]
-    assert (now, job.submitted, job.submit_time) == (2 * HOUR + 10, log.jobs[0], submit)
-    assert not users._changed
-
-
-def test_the_model_learns_of_a_renounced_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = log_of((IN_IT, 4, 10))
-    monkeypatch.setattr("batsched_users.models.sufficient.load_model", lambda name: Learns)
-    users = Sufficient(log, signal=WINDOW, red="renounce")
+    users = Sufficient(log, **{"signal": WINDOW, **options})
     list(play_model(users))
     ((now, job, state),) = users._inner.told  # type: ignore[attr-defined]
-    assert (now, job.start_time, job.finish_time, state) == (IN_IT, None, IN_IT, "REJECTED")
-
-
-@pytest.mark.parametrize(("counts_from", "submit"), [("submission", 200), ("wish", 150)])
-def test_the_model_learns_of_a_job_delayed_and_renounced(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, counts_from: str, submit: float
-) -> None:
-    """It is rejected when it comes back; from the wish on, its user has waited for that."""
-    (tmp_path / "s.csv").write_text(STATES)
-    monkeypatch.setattr("batsched_users.models.sufficient.load_model", lambda name: Learns)
-    options: dict[str, Any] = {"signal": str(tmp_path / "s.csv"), "counts_from": counts_from}
-    users = Sufficient(log_of((150, 1, 10)), yellow="renounce", again=True, **options)
-    list(play_model(users))
-    ((now, job, _),) = users._inner.told  # type: ignore[attr-defined]
-    assert (now, job.submit_time, job.finish_time) == (200, submit, 200)
+    assert job.submitted == log.jobs[0]
+    assert (job.submit_time, job.start_time, job.finish_time) == expected
+    assert now == job.finish_time
+    assert (state == "REJECTED") == (job.start_time is None)
+    assert not users._changed
 
 
 class Endless(rigid.Rigid):
@@ -336,7 +288,7 @@ class Endless(rigid.Rigid):
 
 def test_a_model_that_does_not_move_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("batsched_users.models.sufficient.load_model", lambda name: Endless)
-    with pytest.raises(InvariantError, match="next_submission must move on"):
+    with pytest.raises(InvariantError, match="next_submission"):
         list(play_model(Sufficient(log_of((0, 1, 1)), signal=WINDOW)))
 
 
@@ -358,15 +310,15 @@ INNER: list[tuple[str, dict[str, Any]]] = [
     ("site", {"nb_users": 10, "weeks": 3.0}),
     ("weekly", {"weeks": 1.0}),
 ]
-NOTHING: list[dict[str, Any]] = [
-    {"share": 0.0},  # nobody takes part
-    {"red": ""},  # who does is rigid
-    {"red": "delay:0,renounce:0"},
-]
 
 
-@pytest.mark.parametrize(("model", "options"), INNER)
-@pytest.mark.parametrize("nothing", NOTHING)
+@pytest.mark.parametrize(
+    ("model", "options", "nothing"),
+    [
+        *((model, options, {"share": 0.0}) for model, options in INNER),  # nobody takes part
+        *(("feedback", {}, nothing) for nothing in ({"red": ""}, {"red": "delay:0,renounce:0"})),
+    ],
+)
 def test_who_does_nothing_is_the_model(
     sample: Workload, model: str, options: dict[str, Any], nothing: dict[str, Any]
 ) -> None:
@@ -430,14 +382,6 @@ def test_jobs_are_conserved(
     assert users.next_submission() == inf
 
 
-def test_who_takes_part_in_a_share_does_in_a_larger_one(sample: Workload) -> None:
-    def who(share: float) -> set[str | None]:
-        users = Sufficient(sample, signal="0:00-23:59", share=share, red="time_degradation", seed=1)
-        return {p.job.user for p in play_model(users) if "lever" in p.job.extra}
-
-    assert who(0.3) < who(0.7) < who(1.0)
-
-
 def test_probabilities_are_those_of_the_jobs(sample: Workload) -> None:
     """Of 600 jobs, about the shares that are said; the rest is rigid."""
     red = "delay:0.2,reconfiguration:0.1,time_degradation:0.3,renounce:0.25"
@@ -448,48 +392,6 @@ def test_probabilities_are_those_of_the_jobs(sample: Workload) -> None:
     assert told.count("time_degradation") / nb == pytest.approx(0.3, abs=0.06)
     assert told.count("delay") / nb == pytest.approx(0.2, abs=0.06)
     assert (nb - len(jobs)) / nb == pytest.approx(0.25, abs=0.06)
-
-
-def levers_of(users: Sufficient) -> dict[tuple[str | None, Any], str]:
-    """What was done with each job: by user, and recorded job (the first time) or running number."""
-    told: dict[tuple[str | None, Any], str] = {}
-    numbers: dict[str | None, int] = {}
-    for p in play_model(users):
-        number = numbers[p.job.user] = numbers.get(p.job.user, 0) + 1
-        key = p.job.user, p.job.extra.get("original_job", number)
-        told.setdefault(key, p.job.extra.get("lever", ""))
-    return told
-
-
-DRAWN = {"long_weeks": 0.3, "edge_weeks": 0.1, "weeks": 3.0}
-HALF: dict[str, Any] = {"signal": "0:00-23:59", "red": "time_degradation:0.5", "seed": 4}
-
-
-@pytest.mark.parametrize("model", ["site", "weekly"])
-def test_what_a_user_does_depends_on_no_other(sample: Workload, model: str) -> None:
-    """Half as many users, whose jobs have other names then, do the same with their jobs."""
-    few, many = (
-        levers_of(Sufficient(sample, model=model, nb_users=nb, weeks=1, **HALF)) for nb in (10, 20)
-    )
-    assert {"", "time_degradation"} == set(few.values())
-    assert few.items() <= many.items()
-
-
-def test_a_recorded_job_meets_the_same_chance_whoever_waits(sample: Workload) -> None:
-    """Users who are drawn do the same with each of their jobs, whether they wait or not."""
-    of_open, of_a60, of_fluid = (
-        levers_of(Sufficient(sample, **HALF, **DRAWN, **inner))
-        for inner in (
-            {"model": "resampled"},
-            {"model": "feedback", "resampled": True},
-            {"model": "tbuos"},
-        )
-    )
-    assert len(of_open) > 100
-    assert of_open == of_a60
-    common = of_open.keys() & of_fluid.keys()
-    assert len(common) > 100
-    assert all(of_open[key] == of_fluid[key] for key in common)
 
 
 # Options ----------------------------------------------------------------------------------------
@@ -507,60 +409,28 @@ def test_probabilities_by_hand() -> None:
     assert choose_lever({}, 0.5, 0.5) == ""
 
 
-@given(
-    weights=st.lists(st.integers(0, 3), min_size=5, max_size=5).filter(any),
-    effort=st.floats(0.01, 1),
-    whether=st.floats(0, 1, exclude_max=True),
-    which=st.integers(0, 99),
-)
-def test_efforts_are_nested(weights: list[int], effort: float, whether: float, which: int) -> None:
-    """Who does something of the same mixture with less effort does the same with more."""
-    part = {lever: w / sum(weights) for lever, w in zip(LEVERS, weights, strict=True) if w}
-    less = {lever: effort * share for lever, share in part.items()}
-    between = (which + 0.5) / 100  # not where one lever ends, by the last digit
-    shares = [sum(list(part.values())[:n]) for n in range(len(part))]
-    assume(all(abs(between - share) > 1e-9 for share in shares))
-    lever = choose_lever(less, whether, between)
-    assert (lever == "") == (whether >= sum(less.values()))
-    assert lever in ("", choose_lever(part, whether, between))
-
-
-@given(size=st.integers(1, 1000), factor=st.floats(0.01, 1))
-def test_reconfigured_jobs_have_the_same_work(size: int, factor: float) -> None:
-    smaller, longer = Reduction(space_factor=factor).apply("reconfiguration", size)
-    assert 1 <= smaller <= size
-    assert smaller * longer == pytest.approx(size)
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"red": "delais"}, "red=delais: 'delais'.*expected some of delay"),
-        ({"red": "delay:0.7,renounce:0.7"}, "sum to at most 1"),
-        ({"red": "delay,renounce"}, "sum to at most 1"),
+        ({"red": "delais"}, "red=delais: 'delais'"),
+        ({"red": "delay:0.7,renounce:0.7"}, "at most 1"),
         ({"red": "delay:0.1,delay:0.1"}, "delay is there twice"),
-        ({"yellow": "delay:x"}, "yellow=delay:x: 'x' is no probability"),
-        ({"yellow": "delay:2"}, "yellow=delay:2: '2' is no probability"),
-        ({"shre": 0.5}, "'shre'.*did you mean 'share'.*signal, model"),
-        ({"model": "feedback", "sesions": "arrival:60"}, "'sesions'.*did you mean 'sessions'"),
-        ({"green": "delay"}, "green: jobs cannot be delayed"),
-        ({"yellow": "renounce"}, "yellow=renounce: .* never yellow, only green or red"),
-        ({"model": "synthetic", "red": "renounce"}, "no users.*split=N"),
+        ({"yellow": "delay:x"}, "yellow=delay:x: 'x'"),
+        ({"yellow": "delay:2"}, "yellow=delay:2: '2'"),
+        ({"shre": 0.5}, "'shre'.*'share'.*signal, model"),
+        ({"model": "feedback", "sesions": "arrival:60"}, "'sesions'.*'sessions'"),
+        ({"green": "delay"}, "green: "),
+        ({"yellow": "renounce"}, "yellow=renounce: "),
+        ({"model": "synthetic", "red": "renounce"}, "split=N"),
         ({"share": 2}, "share=2"),
         ({"space_factor": 0}, "space_factor=0"),
         ({"time_factor": 1.5}, "time_factor=1.5"),
-        ({"alpha": -1}, "alpha=-1"),
-        ({"alpha": 1000, "space_factor": 0.01}, "alpha=1000: .* from 0 to 10"),
-        (
-            {"model": "synthetic", "split": 4, "alpha": 0.6, "beta": 100},
-            "alpha=0.6: .* of 'synthetic' too.*population",
-        ),
+        ({"alpha": 1000, "space_factor": 0.01}, "alpha=1000: "),
+        ({"model": "synthetic", "split": 4, "alpha": 0.6, "beta": 100}, "'synthetic' too"),
         ({"again": "yes"}, "again=yes"),
         ({"counts_from": "start"}, "counts_from=start"),
         ({"model": "sufficient"}, "model=sufficient"),
         ({"model": "feedbakc"}, "feedbakc"),
-        ({"model": "feedback", "nb_users": 3}, "nb_users"),
-        ({"sesions": "arrival:60"}, "sesions"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], said: str) -> None:
@@ -572,7 +442,7 @@ def test_nobody_who_could_do_anything() -> None:
     """Jobs of no user are replayed as they are: whoever asks for a lever there is told."""
     log = log_of((IN_IT, 1, 10))
     log.jobs[0].user = None
-    with pytest.raises(UsageError, match=r"no job of .* has a user"):
+    with pytest.raises(UsageError, match="has a user"):
         Sufficient(log, signal=WINDOW, red="renounce")
     assert len(played(log, "")) == 1
 
@@ -583,9 +453,9 @@ def test_a_signal_that_is_never_red(tmp_path: Any) -> None:
     signal, log = str(tmp_path / "s.csv"), log_of((50, 1, 10))
     (job,) = play_model(Sufficient(log, signal=signal, yellow="time_degradation"))
     assert job.job.extra == {"lever": "time_degradation"}
-    with pytest.raises(UsageError, match="never red, so nobody would do anything"):
+    with pytest.raises(UsageError, match="never red"):
         Sufficient(log, signal=signal)
-    with pytest.raises(UsageError, match=r"red=delay: .* never red, only green or yellow"):
+    with pytest.raises(UsageError, match=r"red=delay: .* never red"):
         Sufficient(log, signal=signal, red="delay", yellow="time_degradation")
 
 
@@ -593,5 +463,5 @@ def test_a_profile_that_only_a_simulator_understands() -> None:
     log = log_of((IN_IT, 4, 10))
     log.profiles["r10"] = {"type": "parallel_homogeneous", "cpu": 1e9, "com": 1e6}
     users = Sufficient(log, signal=WINDOW, red="time_degradation")
-    with pytest.raises(UsageError, match="nobody knows how long"):
+    with pytest.raises(UsageError, match="how long"):
         list(users.jobs_to_submit(users.next_submission()))

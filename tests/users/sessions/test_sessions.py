@@ -1,0 +1,280 @@
+"""Sessions, batches and their graphs: drawn by hand, worked examples, slow twins and real logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, nan
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from batsched_py.errors import UsageError
+from batsched_py.workload import WorkloadJob
+from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.load import load_workload
+from batsched_users.sessions.batches import TIES, Batch, traces
+from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from batsched_users.sessions.graph_summary import summarise_graphs
+from batsched_users.sessions.session_graph import build_graph, to_networkx
+from helpers.drawn_sessions import intervals, job, jobs_of, names, sessions_of
+
+
+def test_users_come_in_order_of_first_appearance() -> None:
+    mixed = [job("1", 5, 6, "z"), job("2", 5, 6, "a"), job("3", 6, 7, "z")]
+    users = partition(mixed, Delimitation("arrival", 60))
+    assert list(users) == ["z", "a"]
+    assert names(users["z"]) == ["13"]
+
+
+def test_arrival_does_not_need_finish_times() -> None:
+    (session,) = partition([job("a", 0, None), job("b", 1, 2)], Delimitation("arrival", 60))["u"]
+    assert session.finish == inf
+
+
+@pytest.mark.parametrize(
+    ("rule", "jobs", "message"),
+    [
+        ("max:20", [job("a", 0, None)], "job a of user u .* by max:20"),
+        ("arrival:60", [job("a", 5, 4.0)], "job a of user u .* at 5"),
+        ("arrival:60", [job("a", 5, nan)], "job a of user u .* at 5"),
+        ("arrival:60", [job("b", 0, 1, None), job("c", 0, 1, None)], r"2 jobs .* job b\)"),
+    ],
+)
+def test_jobs_that_cannot_be_cut(rule: str, jobs: list[WorkloadJob], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        partition(jobs, Delimitation.parse(rule))
+
+
+@given(
+    st.builds(
+        Delimitation,
+        st.sampled_from(["arrival", "last", "max"]),
+        st.floats(0, allow_nan=False),
+        st.sampled_from([">=", ">"]),
+    )
+)
+def test_text_form_is_read_back(rule: Delimitation) -> None:
+    assert Delimitation.parse(str(rule)) == rule
+    assert str(Delimitation.parse("arrival:60.0:>=")) == "arrival:60"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("arrival", "METHOD:MINUTES"),
+        ("arrival:60:>:1", "not a delimitation"),
+        ("arival:60", "'arival' .*'arrival'"),
+        ("arrival:an hour", "'an hour'"),
+        ("arrival:-1", "-1.0 minutes"),
+        ("arrival:nan", "nan minutes"),
+        ("arrival:60:<", "boundary '<'"),
+    ],
+)
+def test_wrong_text_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Delimitation.parse(text)
+
+
+def slow_cut(jobs: list[WorkloadJob], rule: Delimitation) -> list[str]:
+    """The definition, job by job; ``max`` looks at all jobs before, also of earlier sessions."""
+    words: list[str] = []
+    for place, later in enumerate(jobs):
+        if rule.method == "arrival":
+            seen = [other.submit_time for other in jobs[:place]]
+        else:
+            cut = rule.cut * 60
+            seen = [min(j.finish_time or 0, j.submit_time + cut) for j in jobs[:place]]
+        gap = later.submit_time - (max if rule.method == "max" else list.pop)(seen) if seen else inf
+        if gap > rule.seconds or (gap == rule.seconds and rule.boundary == ">=") or not words:
+            words.append("")
+        words[-1] += later.id
+    return words
+
+
+@given(
+    intervals(12).filter(bool),
+    st.sampled_from(["arrival", "last", "max", "last+0.05", "max+0.1"]),
+    st.sampled_from(["0", "0.05", "0.17", "inf"]),
+    st.sampled_from(["", ":>"]),
+)
+def test_sessions_are_as_defined(
+    times: list[tuple[float, float]], method: str, minutes: str, boundary: str
+) -> None:
+    """For each of several users."""
+    rule = Delimitation.parse(f"{method}:{minutes}{boundary}")
+    jobs = [job(chr(97 + i), *pair, "uv"[i % 2]) for i, pair in enumerate(sorted(times))]
+    for user, sessions in partition(jobs, rule).items():
+        assert names(sessions) == slow_cut([j for j in jobs if j.user == user], rule)
+
+
+ARRIVAL = "arrival:60:>"
+
+
+def minutes(*times: tuple[float, float]) -> list[WorkloadJob]:
+    """Jobs of one user from (submission, end) in minutes."""
+    return [job(str(n), 60 * start, 60 * end) for n, (start, end) in enumerate(times, start=1)]
+
+
+def batches(
+    jobs: Sequence[WorkloadJob], sessions: str = ARRIVAL, tie: str = "joins"
+) -> list[Batch]:
+    (trace,) = traces(jobs, Delimitation.parse(sessions), tie).values()
+    return trace.batches
+
+
+def of_jobs(cut: Sequence[Batch]) -> list[int]:
+    return [number for number, batch in enumerate(cut, start=1) for _ in batch.jobs]
+
+
+def test_c2_dependencies_are_reduced() -> None:
+    """The last batch depends on 3, 4 and 6; 3 is implied by the others."""
+    chain = [(0, 10), (20, 30), (40, 50)]
+    others = [(200, 1000), (215, 1100), (400, 410), (430, 440), (1200, 1210)]
+    cut = batches(minutes(*chain, *others))
+    assert of_jobs(cut) == [1, 2, 3, 4, 4, 5, 6, 7]
+    assert [batch.session for batch in cut] == [1, 1, 1, 2, 3, 3, 4]
+    assert [batch.depends_on for batch in cut] == [(), (0,), (1,), (2,), (2,), (4,), (3, 5)]
+    assert [b.think_time for b in cut[1:]] == [60 * m for m in (10, 10, 150, 350, 20, 100)]
+    assert [b.inter_arrival for b in cut[1:]] == [60 * m for m in (20, 20, 160, 185, 30, 770)]
+
+
+def test_a_job_at_the_end_of_a_batch_joins_or_opens() -> None:
+    jobs = minutes((0, 10), (10, 20))
+    assert of_jobs(batches(jobs)) == [1, 1]
+    assert of_jobs(batches(jobs, tie="opens")) == [1, 2]
+    assert batches(jobs, tie="opens")[1].think_time == 0
+
+
+def twin(jobs: Sequence[WorkloadJob], tie: str) -> tuple[list[int], list[set[int]]]:
+    """Batches and all dependencies as the thesis defines them, pair by pair."""
+    (sessions,) = partition(jobs, Delimitation.parse("arrival:0.05:>")).values()
+    of_job: list[int] = []
+    spans: list[tuple[int, float, float, bool]] = []  # session, start, end, opens
+    for session in sessions:
+        for place, later in enumerate(session.jobs):
+            before = [other.finish_time or 0 for other in session.jobs[:place]]
+            late = later.submit_time > max(before, default=-1)
+            if tie == "opens":
+                late = later.submit_time >= max(before, default=-1)
+            if not before or late:
+                spans.append((session.id, later.submit_time, later.finish_time or 0, not before))
+            else:
+                s, start, end, opens = spans[-1]
+                spans[-1] = (s, start, max(end, later.finish_time or 0), opens)
+            of_job.append(len(spans))
+    depends: list[set[int]] = []
+    for i, (session_of, start, _, opens) in enumerate(spans):
+        needed = {j for j in range(i) if spans[j][0] == session_of}
+        if opens:
+            for session in sessions[: session_of - 1]:
+                batches_of_session = [j for j in range(i) if spans[j][0] == session.id]
+                if all(spans[j][2] <= start for j in batches_of_session):
+                    needed.add(batches_of_session[-1])
+        for j in list(needed):
+            needed |= depends[j]
+        depends.append(needed)
+    return of_job, depends
+
+
+@given(intervals(12).filter(bool), st.sampled_from(TIES))
+def test_as_defined_pair_by_pair(times: list[tuple[float, float]], tie: str) -> None:
+    jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
+    cut = batches(jobs, "arrival:0.05:>", tie)
+    of_job, depends = twin(sorted(jobs, key=lambda j: j.submit_time), tie)
+    assert of_jobs(cut) == of_job
+    closed: list[set[int]] = []
+    for i, batch in enumerate(cut):
+        assert all(j < i for j in batch.depends_on)  # acyclic
+        closed.append(set(batch.depends_on).union(*(closed[j] for j in batch.depends_on)))
+        if depends[i]:
+            ended = max(cut[j].end for j in depends[i])
+            assert batch.think_time == batch.start - ended
+        else:
+            assert batch.think_time is None
+    assert closed == depends
+
+
+def slow_graph(sessions: list[Session]) -> list[list[tuple[int, float]]]:
+    """All pairs, then the edges implied by a path removed: straight from the definition."""
+    nodes = range(len(sessions))
+
+    def precedes(i: int, j: int) -> bool:
+        in_order = (sessions[i].start, i) < (sessions[j].start, j)
+        return in_order and sessions[i].finish <= sessions[j].start
+
+    def implied(i: int, j: int) -> bool:
+        return any(precedes(i, k) and precedes(k, j) for k in nodes)
+
+    return [
+        [
+            (i, sessions[j].start - sessions[i].finish)
+            for i in nodes
+            if precedes(i, j) and not implied(i, j)
+        ]
+        for j in nodes
+    ]
+
+
+@given(st.sampled_from([6, 1000]).flatmap(intervals))
+@example([(0, 0), (0, 0), (0, 1), (1, 1), (1, 2), (1, 1)])
+def test_the_fast_algorithm_is_the_definition(times: list[tuple[float, float]]) -> None:
+    sessions = sessions_of(*times)
+    assert build_graph(sessions).predecessors == slow_graph(sessions)
+
+
+@given(intervals(20))
+def test_networkx_agrees(times: list[tuple[float, float]]) -> None:
+    graph = build_graph(sessions_of(*times))
+    exported = to_networkx(graph)
+    assert nx.is_directed_acyclic_graph(exported)
+    assert set(nx.transitive_reduction(exported).edges) == set(exported.edges)
+    assert graph.longest_path() == nx.dag_longest_path_length(exported, weight="")
+    in_degrees = [exported.in_degree(session.id) for session in graph.sessions]
+    assert [max(arity, 1) for arity in graph.arity()] == in_degrees
+
+
+def test_graph_of_a_forest() -> None:
+    graph = build_graph(sessions_of((1, 3), (2, 4), (5, 6), (5, 9), (7, 8)))
+    assert graph.user == "u"
+    assert graph.roots() == [(0, 1), (1, 2)]
+    assert graph.think_times() == [2, 1, 2, 1, 1]
+    assert graph.arity() == [0, 0, 2, 2, 1]
+    assert graph.longest_path() == 3
+
+
+def test_a_long_chain_needs_no_recursion() -> None:
+    graph = build_graph(sessions_of(*((2 * i, 2 * i + 1) for i in range(3_000))))
+    assert graph.longest_path() == 3_000
+    assert set(graph.arity()) == {0, 1}
+
+
+def test_sessions_without_a_possible_end_are_refused() -> None:
+    sessions = partition([job("a", 0, 1), job("b", 1, None)], Delimitation("arrival", 60))["u"]
+    with pytest.raises(UsageError, match=r"session 1 .* job b"):
+        build_graph(sessions)
+    with pytest.raises(UsageError, match=r"session 7 .* at 4"):
+        build_graph([Session(7, "u", jobs_of((5, 5)), 5, 4)])
+
+
+@pytest.mark.parametrize(
+    ("log", "rule", "counts", "below"),
+    [
+        # Madon et al., Fig. 6: a0 35 % < 1 h, 75 % < 10 h; a60 13 % and 50 %, no arity above 11
+        ("KTH-SP2-1996-2.1-cln", "arrival:0", (85_936, 60, 883), (0.369, 0.747)),
+        ("SDSC-SP2-1998-4.2-cln", "arrival:60", (26_578, 11, 657), (0.103, 0.416)),
+        ("KTH-SP2-1996-2.1-cln", "max:20", (7_129, 1, 375), (0.212, 0.574)),
+    ],
+)
+def test_graphs_of_real_logs(
+    shared: Path, log: str, rule: str, counts: tuple[int, ...], below: tuple[float, ...]
+) -> None:
+    """Edges, largest arity and longest path; think times below 1 h and 10 h."""
+    jobs = load_workload(shared / "swf" / f"{log}.swf.gz", Rules()).jobs
+    users = partition(jobs, Delimitation.parse(rule))
+    numbers = summarise_graphs(map(build_graph, users.values()))
+    assert (numbers.edges, numbers.arity, numbers.longest_path) == counts
+    shares = (numbers.think_time_below_1h, numbers.think_time_below_10h)
+    assert shares == pytest.approx(below, abs=0.001)
