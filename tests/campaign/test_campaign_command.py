@@ -420,17 +420,6 @@ def test_run_campaign_gives_the_results_of_the_folder(study: CampaignFolder) -> 
         run_campaign("test.toml", retry_failed=True, only_missing=True)
 
 
-@pytest.mark.process
-def test_the_same_campaign_over_a_socket_gives_the_same_schedules(study: CampaignFolder) -> None:
-    study.write("[run]\nfirst = 20\n")
-    tables = []
-    for backend in ("embedded", "socket"):
-        assert study.run("--backend", backend, "-e", backend).returncode == 0
-        (path,) = study.path.glob(f"{backend}/runs/*/out_jobs.csv")
-        tables.append(path.read_text())
-    assert tables[0] == tables[1]
-
-
 def test_rules_on_sites_know_the_clusters_of_the_platform(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,13 +13,11 @@ import pytest
 from batsched_py.campaign import finished_runs
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results
-from batsched_py.campaign.finished_runs import read_finished_run
 from batsched_py.campaign.preparation import PreparedRun, prepare
-from batsched_py.errors import InputError
 from batsched_py.results.whole_run import read_sealed
 from helpers.calling import command
 from helpers.campaigns import count_runs
-from helpers.sealed_runs import seal, unsealed
+from helpers.sealed_runs import unsealed
 
 FILE = """
 name = "small"
@@ -198,13 +196,6 @@ def test_a_run_that_is_written_anew_is_never_half_there(
     assert read_sealed(run / "out_run.json", dict)["a"] == 1
 
 
-def test_a_description_without_what_a_campaign_needs_is_refused(folder: Path) -> None:
-    run = next(Path("out/runs").iterdir())
-    seal(run / "out_run.json", {"run": {}})
-    with pytest.raises(InputError, match=r"out_run\.json"):
-        read_finished_run(run)
-
-
 def test_what_a_failed_run_said_may_be_any_bytes(folder: Path) -> None:
     run = next(Path("out/runs").iterdir())
     (run / "out_run.json").unlink()
@@ -221,32 +212,3 @@ def test_only_folders_count_as_folders_of_runs(folder: Path) -> None:
     Path("out/runs/y_0123456789ab").mkdir()
     said = command(None, *COMMAND, "--dry-run").stderr
     assert "note: 1 folder" in said
-
-
-def test_each_run_is_asked_once_whether_it_is_done(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever asks reads all its files."""
-    cut(next(Path("out").glob("runs/easy_feedback_*/out_jobs.csv")))
-    asked: list[Path] = []
-    finished = finished_runs.read_finished_run
-    monkeypatch.setattr(
-        finished_runs, "read_finished_run", lambda path: (asked.append(path), finished(path))[1]
-    )
-    done = command(None, *COMMAND, "--dry-run")
-    assert done.stdout.count("done: ") == 3
-    assert done.stdout.count("damaged: ") == 1
-    assert len(asked) == len({*asked}) == 4
-
-
-def test_runs_of_a_campaign_do_not_wait_for_the_disk(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a crash of the machine takes of one is seen, and it is run again."""
-    run = next(Path("out/runs").iterdir())
-    synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", synced.append)
-    finished_runs.write_run(run, {"out_run.json": b'{"a": 1}\n', "log.txt": b""}, None)
-    assert synced == []
-    emptied(run / "out_run.json")
-    assert finished_runs.read_state(run).damage is not None

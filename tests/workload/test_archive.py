@@ -69,10 +69,6 @@ def test_a_name_is_looked_for_in_folders(
     assert find_log("mine", [tmp_path / "given"]) == tmp_path / "given" / file
 
 
-def test_the_sample_log_is_always_there() -> None:
-    assert find_log("sample").is_file()
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

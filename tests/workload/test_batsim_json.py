@@ -11,8 +11,6 @@ import pytest
 
 from batsched_py.errors import WorkloadError
 from batsched_py.workload.batsim.batsim_workload import read_workload, write_workload
-from batsched_py.workload.conversion_rules import Rules, make_rules
-from batsched_py.workload.load import load_workload
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 JOB = {"id": "a", "subtime": 0, "res": 1, "profile": "p", "walltime": 10}
@@ -158,14 +156,6 @@ def test_profiles_that_no_job_uses_are_dropped_but_parts_are_kept(tmp_path: Path
     assert list(read(tmp_path, content(profiles=profiles)).profiles) == ["part", "inner", "p"]
 
 
-def test_rules_do_not_apply_to_a_workload(tmp_path: Path) -> None:
-    path = save(tmp_path / "w.json", content({"subtime": 3}))
-    result = load_workload(path, make_rules(drop="no-user", first=1))
-    assert len(result.jobs) == 1
-    assert result.rules == {}
-    assert any("rules" in note for note in result.notes)
-
-
 REFUSED = ["badprof", "delay0", "dupid", "idcontainsw0", "nb_res0", "resfloat", "unk_type"]
 REFUSED += ["walltime0", "res0"]
 """``res0`` loads in Batsim, but its job cannot be executed."""
@@ -182,14 +172,6 @@ def test_workloads_given_to_batsim(shared: Path, name: str) -> None:
     else:
         with pytest.raises(WorkloadError):
             read_workload(path)
-
-
-def test_all_other_recorded_workloads_are_read(shared: Path) -> None:
-    paths = list((shared / "batsim_transcripts").glob("*/workload*.json"))
-    for path in paths:
-        if not path.parent.name.startswith("25_wl_"):
-            read_workload(path)
-    assert paths
 
 
 def test_integers_are_written_as_integers(tmp_path: Path) -> None:
@@ -209,16 +191,3 @@ def test_what_json_cannot_hold_is_not_written(tmp_path: Path, value: float) -> N
     with pytest.raises(WorkloadError):
         write_workload(workload, tmp_path / "w.json")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_log_survives_conversion(tmp_path: Path, shared: Path) -> None:
-    log = shared / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
-    if not log.is_file():
-        pytest.skip(f"no {log}")
-    workload = load_workload(log, Rules())
-    write_workload(workload, tmp_path / "kth.json")
-    restored = read_workload(tmp_path / "kth.json")
-    assert restored.jobs == workload.jobs
-    assert restored.profiles == workload.profiles
-    assert (restored.unix_start_time, restored.time_zone) == (843_480_031, "Europe/Stockholm")
-    assert restored.rules == workload.rules

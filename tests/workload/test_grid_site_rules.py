@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.run.stored_values import Run
-from batsched_py.workload.batsim.batsim_workload import read_workload, write_workload
 from batsched_py.workload.conversion_rules import Split, as_dict, describe, make_rules
 from batsched_py.workload.grid_site_rules import split_jobs
 from batsched_py.workload.grid_sites import HOME, find_home_of_user, parse_sites
@@ -140,13 +139,6 @@ def test_rules_that_change_nothing_are_not_stored() -> None:
     stored = as_dict(rules)
     assert (stored["job_numbers"], stored["homes"], stored["split"]) == ("10-20", "group", 64)
     assert describe(rules).endswith("split=64")
-
-
-def test_a_converted_workload_keeps_ids_and_homes(log: Path, tmp_path: Path) -> None:
-    workload = converted(log, "a:128,b:64,c:100", homes="round-robin", split="local")
-    write_workload(workload, tmp_path / "a.json")
-    again = read_workload(tmp_path / "a.json")
-    assert (shown(again), again.rules) == (shown(workload), workload.rules)
 
 
 def area(jobs: list[WorkloadJob]) -> int:

@@ -57,9 +57,8 @@ def test_a_file_of_that_name_wins() -> None:
     assert find_log(NONE) == Path("none")
 
 
-@pytest.mark.parametrize("backend", ["embedded", "socket"])
-def test_users_who_need_no_log(backend: str) -> None:
-    (row,) = simulate(find_log(NONE), users="once.py:Once", backend=backend).jobs.to_dict("records")
+def test_users_who_need_no_log() -> None:
+    (row,) = simulate(find_log(NONE), users="once.py:Once").jobs.to_dict("records")
     assert (row["submission_time"], row["requested_number_of_resources"]) == (100, 128)
     assert (row["finish_time"], row["final_state"]) == (105, "COMPLETED_SUCCESSFULLY")
 

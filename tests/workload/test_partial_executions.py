@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import LogError
-from batsched_py.workload.log_summary import log_summary
 from batsched_py.workload.logs.swf import FIELDS, SwfLog, read_swf
 from batsched_py.workload.logs.swf_frame import log_from_frame
 
@@ -94,11 +93,3 @@ def test_bursts_of_a_bad_line_go_with_it(tmp_path: Path) -> None:
     path.write_text("\n".join(text_of([row(1, -5, 1), row(1, 5, 2), row(1, 5, 3), row(2, 9, 1)])))
     log = read_swf(path, skip_bad_lines=True)
     assert (log.column("job_number").tolist(), log.lines.tolist()) == ([2], [4])
-
-
-def test_info_shows_them(tmp_path: Path) -> None:
-    path = tmp_path / "a.swf"
-    path.write_text("\n".join(text_of([row(1, 0, 1), row(1, 0, 2), row(1, 0, 3)])))
-    pairs = log_summary(path).pairs
-    assert ("jobs", "1") in pairs
-    assert any(name == "note" and value.startswith("2 bursts of 1 jobs") for name, value in pairs)
