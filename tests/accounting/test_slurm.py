@@ -83,16 +83,29 @@ def test_a_job_becomes_a_line(slurm: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "status"),
+    ("job", "field", "value"),
     [
-        ("COMPLETED", 1),
-        *((state, 5) for state in ("CANCELLED by 1234", "CANCELLED+", "CANCELLED")),
-        *((state, 0) for state in ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")),
-        *((state, 0) for state in ("PREEMPTED", "DEADLINE", "BOOT_FAIL")),
+        ({"State": "COMPLETED"}, "status", 1),
+        *(({"State": of}, "status", 5) for of in ("CANCELLED by 1234", "CANCELLED+", "CANCELLED")),
+        *(({"State": of}, "status", 0) for of in ("FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED")),
+        *(({"State": of}, "status", 0) for of in ("OUT_OF_MEMORY", "DEADLINE", "BOOT_FAIL")),
+        # As where a clock was put back: what ran from 10 to 11 did so, whatever Elapsed says.
+        ({"Elapsed": "-00:10:00"}, "run_time", 3600),
+        ({"Elapsed": "INVALID"}, "run_time", 3600),
+        ({"TotalCPU": "-00:10:00"}, "average_cpu_time", -1),
+        ({"TotalCPU": "00:00:00"}, "average_cpu_time", -1),  # no plug-in gathers it
+        ({"Timelimit": "1-02:03:04"}, "requested_time", 93784),
+        ({"Timelimit": "03:04"}, "requested_time", 184),
+        ({"Timelimit": "90"}, "requested_time", 5400),
+        *(({"Timelimit": of}, "requested_time", -1) for of in ("", "UNLIMITED", "Partition_Limit")),
+        ({"TimelimitRaw": "120"}, "requested_time", 7200),
+        ({"TimelimitRaw": "UNLIMITED"}, "requested_time", -1),
+        ({"TimelimitRaw": f"{2**32 - 1}"}, "requested_time", -1),
     ],
 )
-def test_states(slurm: Run, state: str, status: int) -> None:
-    assert slurm(sacct({"State": state})).only["status"] == status
+def test_fields(slurm: Run, job: Job, field: str, value: int) -> None:
+    header = SLURM if "TimelimitRaw" in job else FULL
+    assert slurm(sacct(job, header=header)).only[field] == value
 
 
 @pytest.mark.parametrize(
@@ -195,14 +208,6 @@ def test_each_size_of_a_resized_job_is_a_job(slurm: Run) -> None:
     assert done.noted("is a job (1)")
 
 
-@pytest.mark.parametrize("text", ["-00:10:00", "INVALID"])
-def test_a_length_that_is_negative_is_unknown(slurm: Run, text: str) -> None:
-    """As where a clock was put back: what ran from 10 to 11 did so, whatever Elapsed says."""
-    done = slurm(sacct({"Elapsed": text, "TotalCPU": text}, header=FULL))
-    assert (done.only["run_time"], done.only["average_cpu_time"]) == (3600, -1)
-    assert done.noted("taken as unknown (1)")
-
-
 def test_a_run_in_exports_of_other_columns_is_one_job(slurm: Run) -> None:
     """The record that says more counts, in whichever order they come."""
     job = {"JobID": 1, "ReqMem": "4G", "Timelimit": "02:00:00"}
@@ -240,26 +245,6 @@ def test_suspended_time_is_not_run_time(
     assert done.only["run_time"] == run_time
     assert done.noted("jobs were suspended") == ("10" in suspended or note == "suspended")
     assert done.noted("not End") == ("not" in note)
-
-
-@pytest.mark.parametrize(
-    ("column", "text", "seconds"),
-    [
-        ("Timelimit", "1-02:03:04", 93784),
-        ("Timelimit", "02:03:04", 7384),
-        ("Timelimit", "03:04", 184),
-        ("Timelimit", "90", 5400),
-        ("Timelimit", "", -1),
-        ("Timelimit", "UNLIMITED", -1),
-        ("Timelimit", "Partition_Limit", -1),
-        ("TimelimitRaw", "120", 7200),
-        ("TimelimitRaw", "UNLIMITED", -1),
-        ("TimelimitRaw", f"{2**32 - 1}", -1),
-    ],
-)
-def test_time_limits(slurm: Run, column: str, text: str, seconds: int) -> None:
-    header = FULL.replace("Timelimit", column)
-    assert slurm(sacct({column: text}, header=header)).only["requested_time"] == seconds
 
 
 def test_a_partition_limit_stands_in(slurm: Run) -> None:
@@ -316,11 +301,6 @@ def test_nodes_of_a_job_that_never_started_are_requested(slurm: Run) -> None:
 def test_requested_memory_is_of_a_processor(text: str, kilobytes: int) -> None:
     """Of 4 processors on 2 nodes; the highest bit of a number of a node is Slurm's mark."""
     assert parse_memory_of_job(text, 4, 2) == kilobytes
-
-
-def test_cpu_time_of_nothing_is_not_known(slurm: Run) -> None:
-    """Where no plug-in gathers it, sacct writes 00:00:00."""
-    assert slurm(sacct({"TotalCPU": "00:00:00"}, header=FULL)).only["average_cpu_time"] == -1
 
 
 @pytest.mark.parametrize(

@@ -346,7 +346,6 @@ def test_other_runs_than_a_study_s_do_not_get_its_report(tmp_path: Path) -> None
         '[run]\nreplay = ["rigid", "a30"]\n[replay.a30]\nusers = "feedback"\n',
         '[replay.rigid]\nusers = "feedback"\n',  # a label that says something else
         "[run]\nfirst = 100\n",
-        '[[include]]\nscheduler = "fcfs"\ninfrastructure = "perf/2"\nreplay = "a0"\n',
     )
     for other in others:
         ours = extended(other)

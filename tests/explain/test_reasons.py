@@ -287,10 +287,6 @@ class Chains:
             self._due[user] = now + self._left[user][0][0]
 
 
-def two_users() -> Chains:
-    return Chains(q=[(0, 4), (3.25, 9), (0, 2), (0, 9)], r=[(0, 5), (1, 5), (40, 1)])
-
-
 class Picky(Easy):
     """EASY that rejects jobs of two processors during its pass, and calls itself."""
 
@@ -300,22 +296,6 @@ class Picky(Easy):
         yield from super().schedule(now, queue, machine)
         if len(queue):
             yield CallMeLater(now + 0.75)
-
-
-@pytest.mark.parametrize("reuse", [True, False])
-@pytest.mark.parametrize("policy", [Easy, Picky])
-@pytest.mark.parametrize("shake", [None, 3])
-def test_users(tmp_path: Path, policy: Maker, reuse: bool, shake: int | None) -> None:
-    path = tmp_path / "x.jsonl"
-    record(path, workload([], 8), policy(), two_users(), reuse=reuse, shake=shake)
-    first = explained(path, policy(), "dyn!rc1")
-    second = explained(path, policy(), "dyn!qc1")
-    held = [chain for chain in (first, second) if chain.held]
-    assert len(held) == 1, "4 + 5 processors do not fit into 8"
-    assert held[0].held[0].why == "head"
-    assert held[0].started is not None
-    wide = explained(path, policy(), "dyn!qc2")
-    assert wide.state == "REJECTED"
 
 
 chains = st.lists(
