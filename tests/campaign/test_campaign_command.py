@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shlex
 import shutil
@@ -122,6 +123,19 @@ def test_the_report_of_a_small_or_synthetic_study(study: CampaignFolder) -> None
     assert done.returncode != 0
     assert "report.py:2: KeyError: 'nb'" in done.stderr.splitlines()[-1]
     assert (study.out / "results.csv").is_file()
+
+
+def test_the_page_is_written_if_nobody_reads(
+    study: CampaignFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in ``campaign FILE | head``."""
+
+    def broken_pipe(*arguments: object) -> None:
+        raise BrokenPipeError(errno.EPIPE, "nobody reads")
+
+    monkeypatch.setattr("batsched_py.report.forms.terminal.print_report", broken_pipe)
+    study.run("--quick", "--report")
+    assert (study.out / "report.html").is_file()
 
 
 def test_a_dry_run_runs_nothing(study: CampaignFolder) -> None:

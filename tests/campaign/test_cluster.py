@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +114,31 @@ def test_a_scheduler_that_is_lost_is_said(campaign: CampaignFolder) -> None:
         threading.Thread(target=lose).start()
         with pytest.raises(SimulationError, match="scheduler is gone"):
             run_campaign("test.toml", cluster=local.scheduler_address, progress=False)
+
+
+@pytest.mark.long
+def test_a_worker_ends_when_its_scheduler_is_killed(campaign: CampaignFolder) -> None:
+    """As after the end of a command that was killed, which is the scheduler of its jobs."""
+    campaign.write('[run]\nfirst = 9\nscheduler = "slow.py:Slow"\n')
+    place, dask_command = campaign.path / "place.json", [sys.executable, "-m", "dask"]
+    with ExitStack() as stack:
+
+        def start(*line: str) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen(line, cwd=campaign.path, stderr=subprocess.DEVNULL)
+            stack.callback(process.kill)
+            return process
+
+        file = ("--scheduler-file", str(place))
+        scheduler = start(*dask_command, "scheduler", *file, "--port", "0", "--no-dashboard")
+        wait_until(place.exists)
+        worker = start(*dask_command, "worker", *file, "--nthreads", "1", "--no-dashboard")
+        address = json.loads(place.read_text())["address"]
+        start(*PROGRAM, "campaign", "test.toml", "-e", "out", "--cluster", address)
+        wait_until((campaign.path / "worker").exists)
+        of_run = int((campaign.path / "worker").read_text())
+        scheduler.kill()
+        worker.wait(LIMIT)
+        wait_until(lambda: not is_alive(of_run))
 
 
 def test_an_address_where_nobody_answers_is_said(campaign: CampaignFolder) -> None:

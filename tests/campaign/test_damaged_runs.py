@@ -13,11 +13,13 @@ import pytest
 from batsched_py.campaign import finished_runs
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results
+from batsched_py.campaign.finished_runs import read_finished_run
 from batsched_py.campaign.preparation import PreparedRun, prepare
+from batsched_py.errors import InputError
 from batsched_py.results.whole_run import read_sealed
 from helpers.calling import command
 from helpers.campaigns import count_runs
-from helpers.sealed_runs import unsealed
+from helpers.sealed_runs import seal, unsealed
 
 FILE = """
 name = "small"
@@ -194,6 +196,13 @@ def test_a_run_that_is_written_anew_is_never_half_there(
     finished_runs.write_run(run, kept, None)
     assert seen == [False] * 2 * len(kept)
     assert read_sealed(run / "out_run.json", dict)["a"] == 1
+
+
+def test_a_description_without_what_a_campaign_needs_is_refused(folder: Path) -> None:
+    run = next(Path("out/runs").iterdir())
+    seal(run / "out_run.json", {"run": {}})
+    with pytest.raises(InputError, match=r"out_run\.json"):
+        read_finished_run(run)
 
 
 def test_what_a_failed_run_said_may_be_any_bytes(folder: Path) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from batsched_py.errors import WorkloadError
 from batsched_py.workload.batsim.batsim_workload import read_workload, write_workload
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 JOB = {"id": "a", "subtime": 0, "res": 1, "profile": "p", "walltime": 10}
@@ -154,6 +156,14 @@ def test_profiles_that_no_job_uses_are_dropped_but_parts_are_kept(tmp_path: Path
         "p": {"type": "composed", "seq": ["inner", "part"]},
     }
     assert list(read(tmp_path, content(profiles=profiles)).profiles) == ["part", "inner", "p"]
+
+
+def test_rules_do_not_apply_to_a_workload(tmp_path: Path) -> None:
+    path = save(tmp_path / "w.json", content({"subtime": 3}))
+    result = load_workload(path, make_rules(drop="no-user", first=1))
+    assert len(result.jobs) == 1
+    assert result.rules == {}
+    assert any("rules" in note for note in result.notes)
 
 
 REFUSED = ["badprof", "delay0", "dupid", "idcontainsw0", "nb_res0", "resfloat", "unk_type"]
