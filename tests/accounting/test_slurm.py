@@ -82,52 +82,38 @@ def test_a_job_becomes_a_line(slurm: Run) -> None:
     ]
 
 
-def test_the_fewest_columns(slurm: Run) -> None:
-    text = (
-        "State|End|Start|Submit|NCPUS|JobID\n"
-        "FAILED|2024-03-01T10:10:00|2024-03-01T10:00:00|2024-03-01T10:00:00|3|1\n"
-    )
-    job = slurm(text).only
-    known = {name: value for name, value in job.items() if value != -1}
-    assert known == {
-        "job_number": 1,
-        "submit_time": 0,
-        "wait_time": 0,
-        "run_time": 600,
-        "allocated_processors": 3,
-        "status": 0,
-    }
-
-
 @pytest.mark.parametrize(
-    ("state", "status"),
+    ("job", "field", "value"),
     [
-        ("COMPLETED", 1),
-        ("CANCELLED by 1234", 5),
-        ("CANCELLED+", 5),
-        ("CANCELLED", 5),
-        ("FAILED", 0),
-        ("TIMEOUT", 0),
-        ("NODE_FAIL", 0),
-        ("OUT_OF_MEMORY", 0),
-        ("PREEMPTED", 0),
-        ("DEADLINE", 0),
-        ("BOOT_FAIL", 0),
+        ({"State": "COMPLETED"}, "status", 1),
+        *(({"State": of}, "status", 5) for of in ("CANCELLED by 1234", "CANCELLED+", "CANCELLED")),
+        *(({"State": of}, "status", 0) for of in ("FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED")),
+        *(({"State": of}, "status", 0) for of in ("OUT_OF_MEMORY", "DEADLINE", "BOOT_FAIL")),
+        # As where a clock was put back: what ran from 10 to 11 did so, whatever Elapsed says.
+        ({"Elapsed": "-00:10:00"}, "run_time", 3600),
+        ({"Elapsed": "INVALID"}, "run_time", 3600),
+        ({"TotalCPU": "-00:10:00"}, "average_cpu_time", -1),
+        ({"TotalCPU": "00:00:00"}, "average_cpu_time", -1),  # no plug-in gathers it
+        ({"Timelimit": "1-02:03:04"}, "requested_time", 93784),
+        ({"Timelimit": "03:04"}, "requested_time", 184),
+        ({"Timelimit": "90"}, "requested_time", 5400),
+        *(({"Timelimit": of}, "requested_time", -1) for of in ("", "UNLIMITED", "Partition_Limit")),
+        ({"TimelimitRaw": "120"}, "requested_time", 7200),
+        ({"TimelimitRaw": "UNLIMITED"}, "requested_time", -1),
+        ({"TimelimitRaw": f"{2**32 - 1}"}, "requested_time", -1),
     ],
 )
-def test_states(slurm: Run, state: str, status: int) -> None:
-    assert slurm(sacct({"State": state})).only["status"] == status
+def test_fields(slurm: Run, job: Job, field: str, value: int) -> None:
+    header = SLURM if "TimelimitRaw" in job else FULL
+    assert slurm(sacct(job, header=header)).only[field] == value
 
 
 @pytest.mark.parametrize(
     ("job", "reason"),
     [
         ({"JobID": "1.batch"}, "steps of jobs (1)"),
-        ({"JobID": "1.extern"}, "steps of jobs (1)"),
         ({"JobID": "1_2.0"}, "steps of jobs (1)"),
-        ({"JobID": "1+1.0"}, "steps of jobs (1)"),
         ({"State": "PENDING", "Start": "Unknown", "End": "Unknown"}, "had not ended"),
-        ({"State": "RUNNING", "End": "Unknown"}, "had not ended"),
         ({"State": "COMPLETED", "End": "Unknown"}, "had not ended"),
         ({"State": "REVOKED"}, "another cluster"),
     ],
@@ -142,14 +128,13 @@ def test_what_is_no_job_is_left_out_and_counted(slurm: Run, job: Job, reason: st
     "job",
     [
         {"Start": "Unknown", "AllocCPUS": 0},
-        {"Start": "None", "AllocCPUS": 0},
         {"Start": "2024-03-01T11:00:00", "AllocCPUS": 0},
         {"Start": "2024-03-01T11:00:00", "NodeList": "None assigned"},
         {"Start": "2024-03-01T11:00:00", "NNodes": 0},
         {"Start": "2024-03-01T12:00:00", "AllocCPUS": 0},
     ],
 )
-@pytest.mark.parametrize("state", ["CANCELLED by 5", "COMPLETED", "FAILED", "DEADLINE"])
+@pytest.mark.parametrize("state", ["CANCELLED by 5", "COMPLETED"])
 def test_jobs_that_never_started(slurm: Run, job: Job, state: str) -> None:
     """They are in the log, for their users submitted them, but did not use the machine.
 
@@ -168,7 +153,7 @@ def test_a_job_that_left_the_queue_at_an_unknown_time(slurm: Run) -> None:
     assert slurm(sacct({"JobID": 9}, never | {"End": "Unknown"})).jobs[1]["wait_time"] == -1
     before = slurm(sacct({"JobID": 9}, never | {"End": "2024-03-01T09:59:00"}))
     assert before.jobs[1]["wait_time"] == -1
-    assert before.noted("left the queue before they were submitted: their wait is unknown (1)")
+    assert before.noted("wait is unknown (1)")
 
 
 def test_a_job_of_no_length_ran(slurm: Run) -> None:
@@ -187,8 +172,8 @@ def test_arrays_and_components(slurm: Run) -> None:
         )
     )
     assert [job["status"] for job in done.jobs] == [5, 1, 1, 1], "in order of JobIDRaw"
-    assert done.noted("elements of an array that never started: one job each (1)")
-    assert done.noted("components of heterogeneous jobs: a job each (2)")
+    assert done.noted("one job each (1)")
+    assert done.noted("a job each (2)")
 
 
 def test_without_raw_ids_elements_are_in_their_order(slurm: Run) -> None:
@@ -206,7 +191,7 @@ def test_each_run_of_a_requeued_job_is_a_job(slurm: Run) -> None:
     ]
     done = slurm(sacct(*runs, header=FULL))
     assert [(job["status"], job["run_time"]) for job in done.jobs] == [(0, 1800), (1, 1200)]
-    assert done.noted("runs of jobs that were requeued: each run is a job (2)")
+    assert done.noted("is a job (2)")
 
 
 def test_each_size_of_a_resized_job_is_a_job(slurm: Run) -> None:
@@ -220,15 +205,7 @@ def test_each_size_of_a_resized_job_is_a_job(slurm: Run) -> None:
         (8, 1800),
         (4, 1800),
     ]
-    assert done.noted("resized: each size is a job (1)")
-
-
-@pytest.mark.parametrize("text", ["-00:10:00", "INVALID"])
-def test_a_length_that_is_negative_is_unknown(slurm: Run, text: str) -> None:
-    """As where a clock was put back: what ran from 10 to 11 did so, whatever Elapsed says."""
-    done = slurm(sacct({"Elapsed": text, "TotalCPU": text}, header=FULL))
-    assert (done.only["run_time"], done.only["average_cpu_time"]) == (3600, -1)
-    assert done.noted("Elapsed is negative: taken as unknown (1)")
+    assert done.noted("is a job (1)")
 
 
 def test_a_run_in_exports_of_other_columns_is_one_job(slurm: Run) -> None:
@@ -238,11 +215,7 @@ def test_a_run_in_exports_of_other_columns_is_one_job(slurm: Run) -> None:
     for order in ((short, long), (long, short)):
         done = slurm(*order)
         assert done.only["requested_memory"] == 1024**2
-        assert done.noted("left out: records that came again")
-
-
-def test_an_empty_file_among_others_is_counted(slurm: Run) -> None:
-    assert slurm("", sacct({}), "\n").noted("files have no line (2)")
+        assert done.noted("came again")
 
 
 def test_the_same_record_twice_is_one_job(slurm: Run) -> None:
@@ -250,7 +223,7 @@ def test_the_same_record_twice_is_one_job(slurm: Run) -> None:
     day = sacct({"JobID": 1}, {"JobID": 2})
     done = slurm(day, sacct({"JobID": 2}, {"JobID": 3}))
     assert len(done.jobs) == 3
-    assert done.noted("left out: records that came again, as where exports overlap (1)")
+    assert done.noted("exports overlap (1)")
 
 
 @pytest.mark.parametrize(
@@ -271,27 +244,7 @@ def test_suspended_time_is_not_run_time(
     done = slurm(sacct({"Elapsed": elapsed, "Suspended": suspended}, header=FULL))
     assert done.only["run_time"] == run_time
     assert done.noted("jobs were suspended") == ("10" in suspended or note == "suspended")
-    assert done.noted("not End - Start - Suspended") == ("not" in note)
-
-
-@pytest.mark.parametrize(
-    ("column", "text", "seconds"),
-    [
-        ("Timelimit", "1-02:03:04", 93784),
-        ("Timelimit", "02:03:04", 7384),
-        ("Timelimit", "03:04", 184),
-        ("Timelimit", "90", 5400),
-        ("Timelimit", "", -1),
-        ("Timelimit", "UNLIMITED", -1),
-        ("Timelimit", "Partition_Limit", -1),
-        ("TimelimitRaw", "120", 7200),
-        ("TimelimitRaw", "UNLIMITED", -1),
-        ("TimelimitRaw", f"{2**32 - 1}", -1),
-    ],
-)
-def test_time_limits(slurm: Run, column: str, text: str, seconds: int) -> None:
-    header = FULL.replace("Timelimit", column)
-    assert slurm(sacct({column: text}, header=header)).only["requested_time"] == seconds
+    assert done.noted("not End") == ("not" in note)
 
 
 def test_a_partition_limit_stands_in(slurm: Run) -> None:
@@ -303,7 +256,7 @@ def test_a_partition_limit_stands_in(slurm: Run) -> None:
     ]
     done = slurm(sacct(*jobs), partition_limits={"batch": 604_800, "debug": 1_800})
     assert [job["requested_time"] for job in done.jobs] == [604800, 1800, -1, 3600]
-    assert done.noted("without a time limit (Partition_Limit): the request is unknown (1)")
+    assert done.noted("request is unknown (1)")
 
 
 @pytest.mark.parametrize(
@@ -330,44 +283,24 @@ def test_nodes_of_a_job_that_never_started_are_requested(slurm: Run) -> None:
     assert [job["requested_processors"] for job in jobs] == [-1, 3]
 
 
-def test_sizes_in_thousands(slurm: Run) -> None:
-    assert slurm(sacct({"AllocCPUS": "4K"})).only["allocated_processors"] == 4096
-
-
 @pytest.mark.parametrize(
     ("text", "kilobytes"),
     [
         ("4G", 1024**2),
         ("4000Mc", 4000 * 1024),
         ("8Gn", 4 * 1024**2),
-        ("0", -1),
-        ("0n", -1),
-        ("", -1),
+        *(("0", -1), ("0n", -1), ("", -1)),
         ("512K", 128),
         (f"{2**31 + 3000}Mn", 3000 * 1024),
         (f"{2**63 + 3000}Mn", 3000 * 1024),
         (f"{2**21 + 4}Gn", 4 * 1024**2),
         (f"{2**31 - 1}Mn", (2**31 - 1) * 512),
-        (f"{2**31 + 1}M", (2**31 + 1) * 256),
-        (f"{2**32 - 2}Mn", -1),
         (f"{2**32 - 1}Mn", -1),
     ],
 )
 def test_requested_memory_is_of_a_processor(text: str, kilobytes: int) -> None:
     """Of 4 processors on 2 nodes; the highest bit of a number of a node is Slurm's mark."""
     assert parse_memory_of_job(text, 4, 2) == kilobytes
-
-
-def test_cpu_time_of_nothing_is_not_known(slurm: Run) -> None:
-    """Where no plug-in gathers it, sacct writes 00:00:00."""
-    assert slurm(sacct({"TotalCPU": "00:00:00"}, header=FULL)).only["average_cpu_time"] == -1
-
-
-def test_waits_for_dependencies_are_counted(slurm: Run) -> None:
-    job = {"Eligible": "2024-03-01T10:30:00", "Start": "2024-03-01T10:30:00"}
-    done = slurm(sacct(job, header=FULL))
-    assert done.only["wait_time"] == 1800
-    assert done.noted("could not start when they were submitted")
 
 
 @pytest.mark.parametrize(
@@ -393,9 +326,8 @@ def test_a_job_may_be_submitted_when_it_became_eligible(
     done = slurm(text, submission="eligible")
     job = done.jobs[1]
     assert (job["submit_time"], job["wait_time"]) == (submit, wait)
-    assert done.noted("became eligible after their submission: submitted then (1)") == (submit > 0)
-    assert done.noted("not known to have become eligible") == (times["Eligible"] == "Unknown")
-    assert done.noted("waits are the scheduler's alone")
+    assert done.noted("submitted then (1)") == (submit > 0)
+    assert done.noted("to have become") == (times["Eligible"] == "Unknown")
     with pytest.raises(InputError, match="no column Eligible"):
         slurm(sacct({}), submission="eligible")
     with pytest.raises(UsageError, match="submission"):
@@ -417,7 +349,7 @@ def test_an_eligible_time_in_an_hour_that_comes_twice(slurm: Run) -> None:
 def test_a_start_before_the_submission(slurm: Run) -> None:
     done = slurm(sacct({"Start": "2024-03-01T09:59:58"}))
     assert (done.only["wait_time"], done.only["run_time"]) == (0, 3602)
-    assert done.noted("started before they were submitted")
+    assert done.noted("started before they")
 
 
 def test_partitions_in_which_a_job_might_have_run(slurm: Run) -> None:
@@ -443,17 +375,6 @@ def test_names_may_hold_anything(slurm: Run) -> None:
         "user,3,m\\xfcller",
     ]
     assert 'executable,1,"a|b""c"' in done.names.splitlines()
-
-
-def test_job_names_are_left_out_unless_asked_for(slurm: Run) -> None:
-    done = slurm(sacct({"JobName": "thesis-of-ann"}))
-    assert done.only["executable"] == -1
-    assert "thesis" not in done.names + done.machine + "".join(done.log.header_lines)
-
-
-def test_names_that_are_numbers_keep_them(slurm: Run) -> None:
-    done = slurm(sacct({"JobID": 1, "User": 5001}, {"JobID": 2, "User": 42}))
-    assert [job["user"] for job in done.jobs] == [5001, 42]
 
 
 # Clusters ----------------------------------------------------------------------------------------
@@ -486,35 +407,30 @@ def test_jobs_of_two_clusters_are_no_jobs_of_one_machine(
     if len(clusters) == 1:
         imported(Slurm, folder, text)
     else:
-        with pytest.raises(InputError, match="expected the records of one machine; cluster NAME"):
+        with pytest.raises(InputError, match="of one machine"):
             imported(Slurm, folder, text)
     for cluster in clusters:
         own = [row for row in rows if row["Cluster"] == cluster]
         alone = imported(Slurm, folder, sacct(*own, header=header))
         chosen = imported(Slurm, folder, text, cluster=cluster)
         assert (chosen.jobs, chosen.machine) == (alone.jobs, alone.machine)
-        assert chosen.noted(f"jobs of other clusters ({len(rows) - len(own)})") == (own != rows)
+        assert chosen.noted(f"other clusters ({len(rows) - len(own)})") == (own != rows)
 
 
 def test_a_cluster_is_chosen_by_its_column(slurm: Run) -> None:
-    with pytest.raises(InputError, match="there is no column Cluster"):
+    with pytest.raises(InputError, match="no column Cluster"):
         slurm(sacct({}), cluster="alpha")
-    with pytest.raises(InputError, match=r"the cluster 'beta': expected .*, such as 'alpha'"):
+    with pytest.raises(InputError, match=r"'beta': .*'alpha'"):
         slurm(sacct({"Cluster": "alpha"}, header=f"{SLURM}|Cluster"), cluster="beta")
 
 
 # Forms of the file -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize(("begin", "end"), [(b"", "\r\n"), (b"\xef\xbb\xbf", "\n"), (b"", "|\n")])
 def test_line_ends_and_byte_order_marks(slurm: Run, begin: bytes, end: str) -> None:
-    assert slurm(begin + sacct({}, end=end).encode()).only["run_time"] == 3600
-
-
-def test_a_bar_may_end_each_line(slurm: Run) -> None:
-    """sacct --parsable; a name with a bar in it is still one."""
-    done = slurm(sacct({"JobName": "a|b"}, end="|\n"), job_names=True)
+    """A bar ends each line of sacct --parsable; a name with a bar in it is still one."""
+    done = slurm(begin + sacct({"JobName": "a|b"}, end=end).encode(), job_names=True)
     assert "executable,1,a|b" in done.names
 
 
@@ -529,13 +445,8 @@ def test_a_bar_may_end_each_line(slurm: Run) -> None:
 def test_no_letter_of_a_name_is_lost(slurm: Run, name: str, shown: str, escaped: int) -> None:
     """Headers are Latin-1; the file of names has all letters."""
     done = slurm(sacct({"Partition": name, "QOS": name}), computer=name)
-    assert [
-        value for key, value in done.log.header if key in ("Computer", "Partition", "Queue")
-    ] == [
-        shown,
-        f"1 {shown}",
-        f"1 {shown}",
-    ]
+    assert done.log.header_field("Computer") == shown
+    assert done.log.header_field("Partition") == f"1 {shown}"
     assert f"partition,1,{name}" in done.names
     assert done.noted("have escapes") == (escaped > 0)
 
@@ -546,12 +457,9 @@ def test_other_delimiters(slurm: Run, delimiter: str) -> None:
     assert slurm(text, delimiter=delimiter).only["run_time"] == 3600
 
 
-FREE = ("SubmitLine", "Constraints", "JobName", "Comment", "AdminComment", "WorkDir")
-
-
-@pytest.mark.parametrize("at", [0, 3, 18])
-@pytest.mark.parametrize("free", FREE)
-@pytest.mark.parametrize("others", [(), ("Comment",), ("Comment", "JobName")])
+@pytest.mark.parametrize("at", [0, 18])
+@pytest.mark.parametrize("free", ["SubmitLine", "Constraints", "JobName"])
+@pytest.mark.parametrize("others", [(), ("Comment", "JobName")])
 def test_a_delimiter_in_a_free_text_is_no_column(
     slurm: Run, free: str, at: int, others: tuple[str, ...]
 ) -> None:
@@ -577,13 +485,6 @@ def test_a_delimiter_in_a_free_text_is_no_column(
     assert len(clean.jobs) == 2
 
 
-def test_columns_are_known_by_their_names(slurm: Run) -> None:
-    header = "Comment|ReqCPUS|STATE|submit|start|End|AllocCPUS|jobid|WorkDir"
-    fields = "mine|9|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:00:01|8|1|/x"
-    job = slurm(f"{header}\n{fields}\n").only
-    assert (job["allocated_processors"], job["requested_processors"]) == (8, 9)
-
-
 def test_files_are_one_stream(slurm: Run) -> None:
     """With headers of their own, a repeated one, another order of columns, or none."""
     first = sacct({"JobID": 1}) + sacct({"JobID": 2})
@@ -596,46 +497,34 @@ def test_files_are_one_stream(slurm: Run) -> None:
 
 def test_a_file_whose_last_line_has_no_end(slurm: Run) -> None:
     done = slurm(sacct({}).rstrip("\n"))
-    assert done.noted("may have been cut off")
+    assert done.noted("been cut off")
     cut = sacct({"JobID": 1}, {"JobID": 2})[:-60]
-    with pytest.raises(InputError, match=r"records0:3: \d+ fields: expected 18 as in the header"):
+    with pytest.raises(InputError, match=r"records0:3: \d+ fields: expected 18"):
         slurm(cut)
-
-
-HEADERLESS = sacct({}).split("\n", 1)[1]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"records0: there are no jobs in it: 0 lines"),
-        ("\n\n", r"records0: there are no jobs in it"),
-        (SLURM + "\n", r"there are no jobs in it: 1 lines"),
-        (sacct({"State": "PENDING"}), r"no jobs in it: left out: jobs that had not ended.*\(1\)"),
-        (HEADERLESS, r"records0:1: the first line is no header of sacct: .*without --noheader"),
-        (sacct({}).replace("|", ","), r"records0:1: the columns are divided by ',': .*delimiter"),
-        (
-            '{\n  "jobs": [\n  ]\n}\n',
-            r"records0:1: JSON, as of sacct --json: expected .*; call sacct",
-        ),
-        (sacct({}).replace("|", "   "), r"records0:1: no columns of sacct --parsable2"),
-        (sacct({}).replace("Submit", "Sumbit"), r"no column Submit \(is it 'Sumbit'\?\)"),
-        (sacct({}).replace("AllocCPUS", "Cores"), r"no column AllocCPUS or NCPUS"),
-        (sacct({"Submit": "01/03/2024"}), r"records0:2: Submit is '01/03/2024': expected a time"),
-        (sacct({"Submit": "Fri Mar  1 10:00"}), r"records0:2: Submit is"),
-        (sacct({"Submit": "2024-02-30T10:00:00"}), r"records0:2: Submit is"),
-        (sacct({"Submit": "Unknown"}), r"records0:2: Submit is 'Unknown'"),
-        (sacct({"Submit": "20240301"}), r"records0:2: Submit is '20240301': .*from 1990"),
-        (sacct({"Start": "x"}), r"records0:2: Start is 'x'"),
-        (sacct({"End": "2024-03-01T09:00:00"}), r"records0:2: the end is before the start"),
-        (sacct({"State": "COMPLETE"}), r"State is 'COMPLETE': .*did you mean 'COMPLETED'"),
-        (sacct({"JobID": "x1"}), r"records0:2: JobID is 'x1'"),
-        (sacct({"AllocCPUS": "many"}), r"records0:2: AllocCPUS is 'many'"),
-        (sacct({"AllocCPUS": 10**9}), r"records0:2: AllocCPUS is '1000000000': .* up to 10000000"),
-        (sacct({"TimelimitRaw": "long"}), r"records0:2: Timelimit is 'long'"),
-        (sacct({"User": "a|b"}), r"records0:2: State is '4'|records0:2: Submit is"),
-        (sacct({"User": "a\0b"}), r"records0:2: a zero byte: expected text"),
-        (b"\x1f\x8bgarbage", r"records0: the gzip file is damaged or cut off"),
+        ("\n\n", "records0: there are no jobs"),
+        (sacct({"State": "PENDING"}), r"no jobs in it: left out: .*\(1\)"),
+        (sacct({}).split("\n", 1)[1], "records0:1: .*noheader"),
+        (sacct({}).replace("|", ","), "records0:1: .*divided by ',': .*delimiter"),
+        ('{\n  "jobs": [\n  ]\n}\n', "records0:1: JSON"),
+        (sacct({}).replace("|", "   "), "records0:1: no columns"),
+        (sacct({}).replace("Submit", "Sumbit"), "Submit .*'Sumbit'"),
+        (sacct({}).replace("AllocCPUS", "Cores"), "AllocCPUS or NCPUS"),
+        (sacct({"Submit": "01/03/2024"}), "records0:2: Submit is '01/03/2024'"),
+        (sacct({"Submit": "Unknown"}), "records0:2: Submit is 'Unknown'"),
+        (sacct({"Submit": "20240301"}), "records0:2: .*from 1990"),
+        (sacct({"End": "2024-03-01T09:00:00"}), "records0:2: the end"),
+        (sacct({"State": "COMPLETE"}), "'COMPLETE': .*'COMPLETED'"),
+        (sacct({"JobID": "x1"}), "records0:2: JobID is 'x1'"),
+        (sacct({"AllocCPUS": "many"}), "records0:2: AllocCPUS is 'many'"),
+        (sacct({"AllocCPUS": 10**9}), "records0:2: AllocCPUS .* 10000000"),
+        (sacct({"TimelimitRaw": "long"}), "records0:2: Timelimit is 'long'"),
+        (sacct({"User": "a\0b"}), "records0:2: a zero byte"),
+        (b"\x1f\x8bgarbage", "records0: .*damaged"),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(
@@ -649,19 +538,13 @@ def test_bad_lines_can_be_left_out(slurm: Run) -> None:
     bad = [{"JobID": f"x{number}"} for number in range(7)]
     done = slurm(sacct({"JobID": 1}, *bad, {"JobID": 2}), skip_bad_lines=True)
     assert len(done.jobs) == 2
-    assert done.noted("left out: bad lines (7): 3, 4, 5, 6, 7, ...")
-
-
-def test_bad_lines_of_several_files_are_told_apart(slurm: Run) -> None:
-    text = sacct({"JobID": 1}, {"JobID": "x"})
-    done = slurm(text, text, skip_bad_lines=True)
-    assert done.noted("bad lines (2): 1:3, 2:3")
+    assert done.noted("bad lines (7): 3, 4, 5, 6, 7, ...")
 
 
 def test_packed_records_are_unpacked(slurm: Run) -> None:
     packed = gzip.compress(sacct({}).encode())
     assert slurm(packed).only["run_time"] == 3600
-    with pytest.raises(InputError, match="damaged or cut off"):
+    with pytest.raises(InputError, match="damaged"):
         slurm(packed[:-9])
 
 
@@ -682,7 +565,7 @@ def test_epoch_seconds_and_offsets(slurm: Run) -> None:
 
 
 def test_without_a_zone_utc_is_assumed_and_said(slurm: Run) -> None:
-    assert slurm(sacct({})).noted("the time zone of the site was not given: UTC is assumed")
+    assert slurm(sacct({})).noted("UTC is assumed")
     assert not slurm(sacct({}), time_zone="UTC").noted("was not given")
     with pytest.raises(InputError, match="Europe/Pari"):
         slurm(sacct({}), time_zone="Europe/Pari")
@@ -691,18 +574,14 @@ def test_without_a_zone_utc_is_assumed_and_said(slurm: Run) -> None:
 def test_processors_that_were_given(slurm: Run) -> None:
     assert slurm(sacct({}), max_processors=64).log.max_processors == 64
     done = slurm(sacct({}), max_processors=3)
-    assert done.noted("MaxProcs is less than what was in use at once (4)")
+    assert done.noted("at once (4)")
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"cores_per_node": 0},
-        {"max_processors": 0},
-        {"processors": "sockets"},
-        {"outage_hours": 0},
-        {"outage_hours": float("nan")},
-        {"delimiter": ""},
+        *({"max_processors": 0}, {"processors": "sockets"}, {"outage_hours": float("nan")}),
+        *({"outage_hours": 0}, {"delimiter": ""}),
     ],
 )
 def test_options_that_make_no_sense(slurm: Run, options: Job) -> None:
@@ -734,4 +613,4 @@ def test_memory_does_not_grow_with_the_jobs(
         return most
 
     peak(100)  # imports, and tables that are made once
-    assert peak(20_000) < 2_000_000, "lines that are written together, and 40 bytes for each job"
+    assert peak(8_000) < 2_000_000, "lines that are written together, and 40 bytes for each job"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,20 +26,3 @@ def test_rows_ascend(rows: list[tuple[int, ...]], in_memory: int, together: int)
         sorter.add((5, 5))
         assert list(sorter) == sorted([*rows, (5, 5)])
         assert sorter.nb_rows == len(rows) + 1
-
-
-def test_memory_grows_little_with_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "IN_MEMORY", 2000)
-    monkeypatch.setattr(module, "_TOGETHER", 20)
-
-    def peak(nb_rows: int) -> int:
-        tracemalloc.start()
-        sorter = SortedRows()
-        for number in range(nb_rows):
-            sorter.add((number * 7919 % 10**6, *range(number, number + 15)))
-        assert sum(1 for _ in sorter) == nb_rows
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return most
-
-    assert peak(20_000) - peak(4_000) < 16_000 * 80  # as tuples of numbers they take some 700

@@ -89,7 +89,7 @@ def test_what_is_included_may_be_repeated_less_often(tmp_path: Path) -> None:
         BASE.replace(rigid, f"{rigid}replications = true\n"),
         "[run]\n[[include]]\nnodes = 3\nreplications = 2\n",
     ):
-        with pytest.raises(InputError, match="expected how many, at least 1, in a file that has"):
+        with pytest.raises(InputError, match="replications"):
             read(tmp_path, text)
 
 
@@ -182,36 +182,31 @@ def test_an_option_may_have_a_list_of_tables(tmp_path: Path) -> None:
     ("old", "new", "line", "message"),
     [
         ("replications = 2", "replications = 0", 2, "at least 1"),
-        ("replications = 2", 'keep = "all"', 2, "expected one of jobs, metrics"),
-        ("replications = 2", 'metric = "mean_wating_time"', 2, "mean 'mean_waiting_time'?"),
-        ("replications = 2", "warm_up = 60", 2, "is a setting, put it under .run."),
-        ("replications = 2", 'measure = "m.txt"', 2, "expected file.py:function"),
-        ("replications = 2", "replication = 2", 2, "did you mean 'replications'"),
+        ("replications = 2", 'keep = "all"', 2, "jobs, metrics"),
+        ("replications = 2", 'metric = "mean_wating_time"', 2, "'mean_waiting_time'"),
+        ("replications = 2", "warm_up = 60", 2, "is a setting"),
+        ("replications = 2", 'measure = "m.txt"', 2, "file.py:function"),
+        ("replications = 2", "replication = 2", 2, "'replications'"),
         ('"feedback"]', '"feedback"]\nspeed_factor = "fast"', 7, "speed_factor = 'fast'"),
-        ('["easy", "creasy"]', '["easy", "crazy"]', 5, "'crazy' .did you mean 'creasy'"),
-        ('["easy", "creasy"]', '["easy", "easy"]', 5, "has 'easy' twice"),
-        ("alpha = 10 }", "alpha = 10 }\nscheduller = 1", 12, "did you mean 'scheduler'"),
-        ('users = "feedback"', 'user = "feedback"', 14, "did you mean 'users'"),
-        ('policy = ["creasy"]', 'policy = ["creasi"]', 15, "no run has it"),
+        ('["easy", "creasy"]', '["easy", "crazy"]', 5, "'crazy' .*'creasy'"),
+        ('["easy", "creasy"]', '["easy", "easy"]', 5, "'easy' twice"),
+        ("alpha = 10 }", "alpha = 10 }\nscheduller = 1", 12, "'scheduler'"),
+        ('users = "feedback"', 'user = "feedback"', 14, "'users'"),
+        ('policy = ["creasy"]', 'policy = ["creasi"]', 15, "no run has"),
         ("nodes = [32, 16]", 'nodes = ["many"]', 20, "nodes = 'many'"),
         ("replications = 1", "replications = 1.5", 23, "at least 1"),
         ("[policy.easy]", "[polici.easy]", 8, "'polici'"),
-        ('"feedback"]', '"feedback"]\nshake = [1, 1]', 7, "twice"),
         ('"feedback"]', '"feedback"]\nseed = [1, 2]', 7, "replications"),
-        ("nodes = [32, 16]", "seed = [1, 2]", 20, "replications"),
         ('"feedback"]', '"feedback"]\nseed = -1', 7, "at least 0"),
         ('"feedback"]', f'"feedback"]\nseed = {2**63}', 7, "finite number"),
-        ('"feedback"]', '"feedback"]\nspeed_factor = nan', 7, "finite number"),
         ('"feedback"]', '"feedback"]\nwarm_up = 2024-01-01', 7, "finite number"),
-        ('"feedback"]', '"feedback"]\nscheduler_options = [{ a = 1 }]', 7, "expected a text"),
-        ('"feedback"]', '"feedback"]\nuser_options.a = [1]', 7, '"user_options.a" = .* quotes'),
+        ('"feedback"]', '"feedback"]\nscheduler_options = [{ a = 1 }]', 7, "a text"),
+        ('"feedback"]', '"feedback"]\nuser_options.a = [1]', 7, '"user_options.a" = .*'),
         ("alpha = 10 }", "alpha = inf }", 11, "finite number"),
         ('users = "feedback"\npolicy = ["creasy"]', "", 13, "empty"),
-        ('name = "base"', 'name = "../base"', 1, "name of a folder"),
-        ("[policy.easy]", "[users.rigid]\nfirst = 1\n[policy.easy]", 8, "no table or key 'users'"),
-        ('"feedback"]', '"feedback"]\nshake = []', 7, "axis 'shake' is empty"),
-        ("scheduler =", 'users = "rigid"\nscheduler =', 10, "'users' is set by .*elsewhere"),
-        ('name = "base"', "name = 3", 1, "expected the name of a folder"),
+        ('name = "base"', 'name = "../base"', 1, "name of a"),
+        ('"feedback"]', '"feedback"]\nshake = []', 7, "'shake' is empty"),
+        ("scheduler =", 'users = "rigid"\nscheduler =', 10, "'users' is set"),
     ],
 )
 def test_mistakes_point_at_their_line(
@@ -226,29 +221,27 @@ def test_mistakes_point_at_their_line(
     ("text", "message"),
     [
         ("", r"no table \[run\]"),
-        ("name = ", "not a TOML file"),
+        ("name = ", "not a TOML"),
         ('extends = "no.toml"\n', "base.toml:1: .*'no.toml'"),
         ('extends = "base.toml"\n', "extends itself"),
-        ("[run]\nusers = 'rigid'\n[[exclude]]\nusers = 'rigid'\n", "every run is excluded"),
-        ("exclude = [1]\n[run]\n", r"base.toml:1: .*\[\[exclude\]\]"),
+        ("[run]\nusers = 'rigid'\n[[exclude]]\nusers = 'rigid'\n", "every run"),
         ("include = [1]\n[run]\n", r"base.toml:1: .*\[\[include\]\]"),
         ("[run]\nuser_options = { }\n[[exclude]]\nuser_options = { }\n", "toml:4: .*no label"),
         # A table of results has each column once: a label would be lost, or hide a result.
-        ("[run]\nreplication = ['a']\n[replication.a]\n", ":2: .*is another column"),
-        ("[run]\nseconds = ['a']\n[seconds.a]\n", ":2: .*is another column"),
+        ("[run]\nreplication = ['a']\n[replication.a]\n", ":2: .*another column"),
         ("[run]\nmean_waiting_time = ['a']\n[mean_waiting_time.a]\n", ":2: .*another column"),
         ('[run]\nnodes = 5\n"user_options.nodes" = [1, 2]\n', "another column"),
         ('[run]\n"scheduler_options.x" = 5\n"user_options.x" = [1, 2]\n', "another column"),
         # What every run would fail of is said before the first one.
-        ("[run]\nnode_factor = -1\n", "expected a positive number"),
-        ("[run]\nnode_factor = 0.001\n", "leaves no node of 64"),
-        ("[run]\nplatform = 'none.xml'\n", "2: there is no platform file '.*none.xml'"),
-        ("[run]\nscheduler = 'creazy'\n", "base.toml:2: .*did you mean 'creasy'"),
-        ("[run]\nusers = 'feedbak'\n", "base.toml:2: .*did you mean 'feedback'"),
+        ("[run]\nnode_factor = -1\n", "positive number"),
+        ("[run]\nnode_factor = 0.001\n", "node of 64"),
+        ("[run]\nplatform = 'none.xml'\n", "2: .*none.xml"),
+        ("[run]\nscheduler = 'creazy'\n", "base.toml:2: .*'creasy'"),
+        ("[run]\nusers = 'feedbak'\n", "base.toml:2: .*'feedback'"),
         ("[run]\nscheduler_options = { depht = 1 }\n", "base.toml:2: .*'depht'"),
-        ("report = 'none.py:report'\n[run]\n", "report = 'none.py:report': there is no file"),
-        ("measure = 'some.py:none'\n[run]\n", "no 'none' in the file"),
-        ("measure = 'some.py:x'\n[run]\n", "is not a function"),
+        ("report = 'none.py:report'\n[run]\n", "'none.py:report'"),
+        ("measure = 'some.py:none'\n[run]\n", "no 'none'"),
+        ("measure = 'some.py:x'\n[run]\n", "not a function"),
     ],
 )
 def test_files_of_which_no_run_can_be_made(tmp_path: Path, text: str, message: str) -> None:
@@ -264,25 +257,16 @@ def test_the_quick_size_may_be_wrong_or_missing(tmp_path: Path) -> None:
         read(tmp_path, "[run]\n", quick=True)
 
 
-def test_axes_that_are_too_long(tmp_path: Path) -> None:
-    many = ", ".join(map(str, range(1, 1001)))
-    with pytest.raises(InputError, match=r":3: .*1000 x first 1000 are 1000000 runs"):
-        read(tmp_path, f"[run]\nlog = ['sample']\nnodes = [{many}]\nfirst = [{many}]\n")
-
-
 def test_more_runs_than_anybody_means_are_refused_before_they_are_made(tmp_path: Path) -> None:
+    many, seeds = (", ".join(map(str, range(1, n))) for n in (1001, 200_002))
     for text, message in (
-        (
-            f"replications = {10**9}\n[run]\n",
-            r":1: 1 combinations with 1000000000 replications are",
-        ),
-        (f"[run]\n[quick]\nreplications = {10**18}\n", "1 combinations with 10{18} rep"),
+        (f"replications = {10**9}\n[run]\n", ":1: .*1000000000"),
+        (f"[run]\n[quick]\nreplications = {10**18}\n", "10{18}"),
+        (f"[run]\nlog = ['sample']\nnodes = [{many}]\nfirst = [{many}]\n", ":3: .*1000000 runs"),
+        (f"[run]\nseed = [{seeds}]\n", "200001 runs"),  # compared with each other, it took minutes
     ):
         with pytest.raises(InputError, match=message):
             read(tmp_path, text, quick="quick" in text)
-    seeds = ", ".join(map(str, range(200_001)))  # compared with each other, it took minutes
-    with pytest.raises(InputError, match="seed 200001 are 200001 runs"):
-        read(tmp_path, f"[run]\nseed = [{seeds}]\n")
 
 
 def test_a_run_that_is_included_twice_is_there_once(tmp_path: Path) -> None:
@@ -322,17 +306,16 @@ def test_a_path_that_no_text_can_hold(tmp_path: Path) -> None:
         prepare(read(tmp_path, "[run]\n"), tmp_path / "out\udcff")
 
 
-def test_studies_are_found_by_name() -> None:
+def test_studies_are_found_by_name_and_files_by_theirs(tmp_path: Path) -> None:
     assert find_campaign("replay_feedback").name == "campaign.toml"
     assert find_campaign("replay_feedback/shake").name == "shake.toml"
-    with pytest.raises(UsageError, match="replay_feedback"):
-        find_campaign("no_such_study")
-
-
-def test_a_file_by_its_name_without_its_ending(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text("[run]\n")
-    with pytest.raises(UsageError, match=r"did you mean .*study\.toml"):
-        find_campaign(str(tmp_path / "study"))
+    for name, message in (
+        ("no_such_study", "replay_feedback"),
+        (tmp_path / "study", r"study\.toml"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            find_campaign(str(name))
 
 
 def test_other_runs_than_a_study_s_do_not_get_its_report(tmp_path: Path) -> None:
@@ -363,15 +346,15 @@ def test_other_runs_than_a_study_s_do_not_get_its_report(tmp_path: Path) -> None
         '[run]\nreplay = ["rigid", "a30"]\n[replay.a30]\nusers = "feedback"\n',
         '[replay.rigid]\nusers = "feedback"\n',  # a label that says something else
         "[run]\nfirst = 100\n",
-        '[[include]]\nscheduler = "fcfs"\ninfrastructure = "perf/2"\nreplay = "a0"\n',
     )
     for other in others:
         ours = extended(other)
         assert (ours.report, ours.title, ours.hint) == (None, "", "")
-        assert "the report of replay_feedback is about its own runs" in ours.notes[0]
+        assert "replay_feedback" in ours.notes[0]
         ours = extended(f'title = "Ours"\n{other}')
         assert (ours.report, ours.title) == (None, "Ours")
-    assert extended(f'report = "mine.py:report"\n{others[0]}').report == "mine.py:report"
+    mine = extended(f'report = "mine.py:report"\n{others[0]}')
+    assert mine.report == "mine.py:report"
     small = extended('[quick]\nreplay = "a0"\nfirst = 9\n', quick=True)
     assert (small.report, extended('[quick]\nreplay = "a0"\n', quick=True).report) == (
         None,
@@ -405,7 +388,7 @@ def test_lines_that_are_no_key_are_passed_over() -> None:
 
 @pytest.mark.parametrize(
     ("extended", "expected"),
-    [("'suficiency'", "did you mean 'sufficiency'"), ("'sufficiency/typo'", "it has: "), ("5", "")],
+    [("'suficiency'", "'sufficiency'"), ("'sufficiency/typo'", "it has: "), ("5", "")],
 )
 def test_what_cannot_be_extended_is_named_with_what_can(
     tmp_path: Path, extended: str, expected: str
@@ -430,9 +413,6 @@ def test_a_study_may_be_extended_from_anywhere(tmp_path: Path) -> None:
     folder = find_campaign("sufficiency").parent
     assert ours.report == str(folder / "report.py:report")
     assert ours.measure == str(folder / "measures.py:measure")
-    path.write_text('extends = "suficiency"\n[run]\n')
-    with pytest.raises(CampaignFileError, match=r"ours.toml:1: extends = 'suficiency'"):
-        read_campaign(path)
 
 
 def test_a_plug_in_that_is_checked_does_not_take_requests_to_end(tmp_path: Path) -> None:

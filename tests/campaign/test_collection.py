@@ -10,6 +10,7 @@ from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.campaign.collection import read_collection
 from batsched_py.errors import CampaignFileError
 from helpers.calling import command
+from helpers.campaigns import count_runs
 
 STUDY = """
 from batsched_py.report import Report, Verdict
@@ -50,57 +51,48 @@ def test_all_campaigns_are_run_and_their_claims_are_one_page(folder: Path) -> No
         assert (out / name / "results.csv").is_file()
         assert (out / name / "report.html").is_file()
     page = (out / "report/tables.md").read_text()
-    assert "2 claims of 2 campaigns: 2 hold." in page
-    assert "`batsched-py campaign two.toml --quick`" in page
-    assert "too small to judge anything by" in page
-    assert page.count("Nobody waits | log | ✓ holds |") == 2
-    assert "n = 1 | as printed |" in page
+    assert "2 claims of 2" in page
+    assert "campaign two.toml --quick`" in page
+    assert "too small" in page
+    assert page.count("Nobody waits | log | ✓") == 2
     assert "Nobody minds" not in page
-    assert page.count("Of 1 further claims these runs say nothing.") == 2
+    assert page.count("Of 1 further") == 2
     assert "| one.toml | 1 | 0 | 0 | 1 |" in page  # hold, do not, cannot be told, runs
     assert "N. Obody" in (out / "report.html").read_text()
     again = command(folder, "campaign", "all.toml", "--quick", "--no-report")
-    assert "one_quick: 1 run, 1 of them done before" in again.stderr
+    assert count_runs(again) == (1, 1)
 
 
-def test_a_failed_campaign_does_not_keep_the_others_from_running(folder: Path) -> None:
-    text = (folder / "one.toml").read_text()
-    (folder / "broken.py").write_text(
-        "class Broken:\n    def schedule(self, now, queue, machine):\n        1 / 0\n"
-    )
-    (folder / "one.toml").write_text(
-        text.replace("[quick]", 'scheduler = "broken.py:Broken"\n[quick]')
-    )
+BROKEN = "class Broken:\n    def schedule(self, now, queue, machine):\n        1 / 0\n"
+
+
+@pytest.mark.parametrize(
+    ("broken", "old", "new", "shown"),
+    [
+        (BROKEN, "[quick]", 'scheduler = "broken.py:Broken"\n[quick]', ""),
+        (
+            BROKEN,
+            "[quick]",
+            'scheduler = ["fcfs", "broken.py:Broken"]\n[quick]',
+            "| one.toml | 0 | 1 | 0 | 1 of 2 |",
+        ),
+        ("def report(results):\n    1 / 0\n", "report.py:report", "broken.py:report", ""),
+    ],
+)
+def test_a_campaign_or_report_that_fails_does_not_keep_the_others_from_running(
+    folder: Path, broken: str, old: str, new: str, shown: str
+) -> None:
+    """What is missing is counted."""
+    (folder / "broken.py").write_text(broken)
+    (folder / "one.toml").write_text((folder / "one.toml").read_text().replace(old, new))
     done = command(folder, "campaign", "all.toml", "--jobs", "1")
     assert done.returncode == 1
-    assert "one.toml: 1 of 1 run failed" in done.stderr
+    assert "one.toml: " in done.stderr
+    assert "ZeroDivisionError" in done.stderr
     assert (folder / "campaigns/all/two/results.csv").is_file()
     page = (folder / "campaigns/all/report/tables.md").read_text()
-    assert "1 claims of 1 campaigns" in page
-
-
-def test_a_report_that_fails_does_not_keep_the_others_from_running(folder: Path) -> None:
-    (folder / "broken.py").write_text("def report(results):\n    1 / 0\n")
-    text = (folder / "one.toml").read_text()
-    (folder / "one.toml").write_text(text.replace("report.py:report", "broken.py:report"))
-    done = command(folder, "campaign", "all.toml", "--jobs", "1")
-    assert done.returncode == 1
-    assert "one.toml: " in done.stderr.splitlines()[-1]
-    assert "ZeroDivisionError" in done.stderr.splitlines()[-1]
-    assert "1 claims of 1 campaigns" in (folder / "campaigns/all/report/tables.md").read_text()
-
-
-def test_runs_that_are_missing_are_counted(folder: Path) -> None:
-    (folder / "broken.py").write_text(
-        "class Broken:\n    def schedule(self, now, queue, machine):\n        1 / 0\n"
-    )
-    text = (folder / "one.toml").read_text()
-    policies = 'scheduler = ["fcfs", "broken.py:Broken"]\n[quick]'
-    (folder / "one.toml").write_text(text.replace("[quick]", policies))
-    assert command(folder, "campaign", "all.toml", "--jobs", "1").returncode == 1
-    page = (folder / "campaigns/all/report/tables.md").read_text()
-    assert "| one.toml | 0 | 1 | 0 | 1 of 2 |" in page
-    assert "**Only 1 of 2 runs have finished.**" in page
+    assert shown in page
+    assert f"of {2 if shown else 1} campaigns" in page
 
 
 def test_mistakes_in_the_last_campaign_are_told_before_the_first_runs(folder: Path) -> None:
@@ -122,23 +114,18 @@ def test_a_dry_run_shows_all_and_writes_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("campaigns = []", "all.toml:1: campaigns = []: expected a list of campaign files"),
-        ('campaigns = "one.toml"', "all.toml:1: campaigns = 'one.toml': expected a list"),
-        ('campaigns = ["one.toml", "one.toml"]', "one is there twice"),
-        ("campaigns = [3]", "all.toml:1: campaigns: 3: Expected `object`, got `int`; expected"),
-        ('campaigns = [{ log = ["sample"] }]', "missing required field `campaign`; expected"),
-        ('campaigns = [{ campaign = "one.toml", replications = 0 }]', "Expected `int` >= 1"),
-        (
-            'campaigns = ["one.toml", { campaign = "one.toml", log = [] }]',
-            "one is there twice",
-        ),
-        ('campaigns = [{ campaign = "one.toml", logs = ["a"] }]', "unknown field `logs`; expected"),
-        ('campaigns = ["all.toml"]', "all.toml is a file of campaigns itself; name those"),
-        ('campaigns = ["onne.toml"]', "there is no campaign file 'onne.toml'"),
+        ("campaigns = []", "all.toml:1: campaigns = []"),
+        ('campaigns = ["one.toml", "one.toml"]', "there twice"),
+        ("campaigns = [3]", "all.toml:1: campaigns: 3: "),
+        ('campaigns = [{ log = ["sample"] }]', "field `campaign`"),
+        ('campaigns = [{ campaign = "one.toml", replications = 0 }]', "`int` >= 1"),
+        ('campaigns = ["one.toml", { campaign = "one.toml", log = [] }]', "there twice"),
+        ('campaigns = [{ campaign = "one.toml", logs = ["a"] }]', "field `logs`"),
+        ('campaigns = ["all.toml"]', "of campaigns itself"),
+        ('campaigns = ["onne.toml"]', "'onne.toml'"),
         ('campaigns = ["one.toml"]\ntitel = "x"', "all.toml:2: there is no key 'titel'"),
-        ('campaigns = ["one.toml"]\n[run]\nfirst = 3', "there is no key 'run'"),
-        ('campaigns = ["one.toml"]\nname = "a/b"', "expected the name of a folder"),
-        ('campaigns = ["one.toml"]\ntitle = 3', "title = 3: expected a text"),
+        ('campaigns = ["one.toml"]\nname = "a/b"', "name of a folder"),
+        ('campaigns = ["one.toml"]\ntitle = 3', "title = 3"),
     ],
 )
 def test_mistakes_are_told_with_their_line(folder: Path, content: str, message: str) -> None:
@@ -149,13 +136,8 @@ def test_mistakes_are_told_with_their_line(folder: Path, content: str, message: 
     assert "\n" not in str(error.value)
 
 
-def test_logs_are_those_of_each_campaign(folder: Path) -> None:
-    done = command(folder, "campaign", "all.toml", "--log", "sample")
-    assert done.returncode == 2
-    assert "--log: all.toml names several campaigns" in done.stderr
-
-
 def test_a_campaign_may_have_logs_of_its_own(folder: Path) -> None:
+    assert command(folder, "campaign", "all.toml", "--log", "sample").returncode == 2
     (folder / "all.toml").write_text(
         'campaigns = ["one.toml", { campaign = "one.toml", log = ["sample"] }]\n'
     )
@@ -164,8 +146,7 @@ def test_a_campaign_may_have_logs_of_its_own(folder: Path) -> None:
     out = folder / "campaigns/all_quick"
     assert (out / "one/results.csv").is_file()
     assert (out / "one_sample/results.csv").is_file()
-    page = (out / "report/tables.md").read_text()
-    assert "`batsched-py campaign one.toml --log sample --quick`" in page
+    assert "--log sample --quick`" in (out / "report/tables.md").read_text()
 
 
 def test_a_campaign_may_have_replications_of_its_own(folder: Path) -> None:
@@ -182,19 +163,19 @@ def test_a_campaign_may_have_replications_of_its_own(folder: Path) -> None:
     assert len((out / "one_2/results.csv").read_text().splitlines()) == 1 + 2
     page = (out / "report/tables.md").read_text()
     assert "one.toml, 2 replications" in page
-    assert "`batsched-py campaign one.toml --replications 2`" in page
+    assert "one.toml --replications 2`" in page
     more = ("campaign", "one.toml", "--replications", "4", "-e", str(out / "one_2"))
-    assert "one: 4 runs, 2 of them done before" in command(folder, *more, "--dry-run").stderr
+    assert count_runs(command(folder, *more, "--dry-run")) == (4, 2)
     small = command(folder, "campaign", "all.toml", "--quick", "--dry-run")
-    assert "one_quick: 1 run, 0 of them" in small.stderr
+    assert count_runs(small) == (1, 0)
 
 
 @pytest.mark.parametrize(
     ("file", "number", "message"),
     [
-        ("one.toml", "2", "one.toml: it has no replications: every combination is run once"),
-        ("one.toml", "0", "--replications 0: expected at least 1"),
-        ("all.toml", "2", "--replications: all.toml names several campaigns"),
+        ("one.toml", "2", "no replications"),
+        ("one.toml", "0", "--replications 0"),
+        ("all.toml", "2", "--replications: all.toml"),
     ],
 )
 def test_wrong_numbers_of_replications(folder: Path, file: str, number: str, message: str) -> None:

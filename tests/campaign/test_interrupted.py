@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 FILE = """
 name = "test"
-replications = 4
+replications = 2
 [run]
 log = ["sample"]
 scheduler = ["easy", "fcfs"]

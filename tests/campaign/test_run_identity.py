@@ -75,32 +75,15 @@ def test_all_that_runs_load_determines_them() -> None:
 @pytest.mark.parametrize(
     ("file", "determines"),
     [
-        ("batsched_py/run/settings.py", True),  # maps settings to the simulation
-        ("batsched_py/schedulers/easy.py", True),
-        ("users/batsched_users/models/feedback.py", True),
-        ("users/batsched_users/data/weekly.json", True),  # parameters are as good as code
-        ("users/batsched_users/data/site/sizes.json", True),
-        *(
-            (f"batsched_py/{name}", True)
-            for name in ("errors.py", "units.py", "decision_process.py")
-        ),
         ("batsched_py/campaign/run_task.py", True),
         ("batsched_py/metrics/waiting.py", True),
-        ("batsched_py/model/timeline.py", True),
-        ("batsched_py/protocol/messages.py", True),
-        ("batsched_py/results/job_table.py", True),
-        ("batsched_py/simulator/engine.py", True),
-        ("batsched_py/simulator/tasks/parallel_tasks.py", True),
-        ("batsched_py/processors/sets.py", True),
-        ("batsched_py/transport/recording.py", True),
-        ("batsched_py/workload/logs/swf.py", True),
+        ("batsched_py/run/settings.py", True),  # maps settings to the simulation
+        ("users/batsched_users/data/weekly.json", True),  # parameters are as good as code
+        ("users/batsched_users/data/site/sizes.json", True),
         ("users/batsched_users/resampling/__init__.py", True),
-        ("users/batsched_users/sessions/session_graph.py", True),
         ("batsched_py/accounting/systems/slurm.py", False),
         ("batsched_py/campaign/preparation.py", False),
-        ("batsched_py/commands/list.py", False),
         ("batsched_py/explain/wording.py", False),
-        ("batsched_py/optimum/solver.py", False),
         ("batsched_py/report/document.py", False),
         ("users/batsched_users/commands/users.py", False),
     ],

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from batsched_py.campaign.campaign_folder import CampaignResults, open_results
 from helpers.calling import Called, command
+
+
+def count_runs(done: Called) -> tuple[int, int]:
+    """Return how many runs a call had, and how many of them were done before."""
+    counted = re.search(r"(\d+) runs?, (\d+) of them done", done.stderr)
+    assert counted, done.stderr
+    return int(counted[1]), int(counted[2])
 
 
 class CampaignFolder:

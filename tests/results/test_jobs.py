@@ -70,11 +70,6 @@ def test_which_jobs_are_measured_is_a_column(tmp_path: Path) -> None:
     assert_equal(read_jobs(path), result.table)
 
 
-def test_without_rare_jobs_and_ends_there_is_no_such_column() -> None:
-    assert "measured" not in result_of([False, False]).jobs_csv()
-    assert result_of([False, False]).jobs["measured"].all()
-
-
 def test_without_the_column_behaviour_tells(tmp_path: Path) -> None:
     """As where ``serve`` writes our columns, which knows of no warm-up."""
     result = result_of([False, False, False, True, False, False, False], **ENDS)
@@ -96,16 +91,8 @@ def test_our_columns_beside_a_table_of_batsim(tmp_path: Path) -> None:
     beside.to_csv(tmp_path / "b_users.csv", index=False)
     assert_equal(read_jobs(tmp_path / "b_jobs.csv"), result.table)
     beside.tail(1).to_csv(tmp_path / "b_users.csv", index=False, header=False, mode="a")
-    with pytest.raises(InputError, match=r"b_users\.csv: a job is there twice"):
+    with pytest.raises(InputError, match=r"b_users\.csv: .*twice"):
         read_jobs(tmp_path / "b_jobs.csv")
-
-
-def test_numbers_texts_and_counts_of_the_data_frame() -> None:
-    frame = result_of([True, False, False]).jobs
-    assert frame["requested_number_of_resources"].dtype == frame["success"].dtype == np.int64
-    assert frame["finish_time"].isna().sum() == frame["allocated_resources"].isna().sum() == 1
-    assert frame["user"].isna().sum() == 1
-    assert set(frame["job_id"]) == {"0", "1", "2"}
 
 
 @given(st.lists(st.tuples(st.floats(allow_nan=False), st.text("ab,\" '")), max_size=5))
@@ -186,10 +173,3 @@ def test_batsims_own_table_has_both_forms_and_is_read_with_one(tmp_path: Path, u
     if users:
         np.testing.assert_array_equal(table.numbers["dilation"], ours.numbers["dilation"])
         assert table.texts["home"] == ours.texts["home"]
-
-
-def test_a_table_without_metadata_cannot_say_who_was_replaced(tmp_path: Path) -> None:
-    path = raw_files(dilated_runs(), tmp_path, users=False)
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    table.drop(columns="metadata").to_csv(path, index=False)
-    assert len(read_jobs(path).submit) == 14

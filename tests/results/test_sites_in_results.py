@@ -70,5 +70,5 @@ def test_one_machine_has_no_word_of_sites(tmp_path: Path) -> None:
 def test_damaged_sites_are_seen(tmp_path: Path, damaged: object) -> None:
     path, *_, stored = result(sites="west:3,east:2").write(tmp_path / "out")
     seal(stored, unsealed(stored) | {"sites": damaged})
-    with pytest.raises(InputError, match=r"out_run\.json: sites: "):
+    with pytest.raises(InputError, match=r"json: sites: "):
         read_jobs(path)

@@ -24,7 +24,7 @@ from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange
 from helpers.calling import Called, command
 from helpers.listening_scheduler import NEXT_FRAME, scheduler
-from helpers.waiting import LIMIT, wait_until
+from helpers.waiting import LIMIT
 
 PLATFORM = """<?xml version="1.0"?>
 <platform version="4.1">
@@ -273,24 +273,7 @@ def test_a_socket_of_another_kind_listens(call: Call) -> None:
         port = other.bind_to_random_port("tcp://127.0.0.1")
         done = call(*USUAL, "-s", f"tcp://127.0.0.1:{port}", "--timeout", "0.5")
     context.term()
-<<<<<<< HEAD
     assert_one_line(done, 1, "no ZeroMQ socket")
-=======
-    assert_one_line(done, 1, "what listens there is no ZeroMQ socket (REP)")
-
-
-def test_a_socket_of_another_kind_is_left_before_anything_is_said() -> None:
-    """Then nobody is connected, and even sending would wait for ever."""
-    context = zmq.Context()
-    with context.socket(zmq.PUB) as other:
-        port = other.bind_to_random_port("tcp://127.0.0.1")
-        with front.SimulatorSocket(f"tcp://127.0.0.1:{port}", 0.4) as socket:
-            socket._monitor.poll(5000)
-            wait_until(lambda: not socket._socket.poll(0, zmq.POLLOUT))  # it was refused
-            with pytest.raises(SimulationError, match="no scheduler was reached"):
-                socket(m.Message(0.0, []))
-    context.term()
->>>>>>> te
 
 
 @pytest.mark.parametrize(

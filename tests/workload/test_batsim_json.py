@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py.errors import WorkloadError
-from batsched_py.units import LATEST_TIME
 from batsched_py.workload.batsim.batsim_workload import read_workload, write_workload
-from batsched_py.workload.conversion_rules import Rules, make_rules
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.workload import Workload, WorkloadJob
 
@@ -42,49 +39,31 @@ def save(path: Path, value: Any) -> Path:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        pytest.param(content({"id": 1.5}), "id", id="an id that is a fraction"),
-        pytest.param(content({"id": ""}), "id", id="an empty id"),
-        pytest.param(content({"id": "w1!a"}), "w0!", id="an id of another workload"),
-        pytest.param(content({"id": "xw0y"}), "w0", id="an id that contains w0"),
-        pytest.param(content(jobs=[JOB, JOB]), "'a'", id="the same id twice"),
-        pytest.param(
-            content(jobs=[JOB | {"id": 1}, JOB | {"id": "1"}]), "'1'", id="an integer and its text"
-        ),
-        pytest.param(
-            content(jobs=[JOB, JOB | {"id": "w0!a"}]), "'a'", id="the same id with a prefix"
-        ),
-        pytest.param(content({"profile": "zz"}), "zz", id="an unknown profile"),
-        pytest.param(content({"profile": 3}), "profile", id="a profile without name"),
-        pytest.param(content({"res": 1.0}), r"1\.0", id="a float res"),
-        pytest.param(content({"res": True}), "True", id="a truth value for res"),
-        pytest.param(content({"res": 0}), "res = 0", id="a res of 0"),
-        pytest.param(content({"walltime": 0}), "walltime", id="a walltime of 0"),
-        pytest.param(content({"walltime": -2}), "-2", id="a negative walltime"),
-        pytest.param(content({"walltime": "1h"}), "1h", id="a walltime in words"),
-        pytest.param(content({"subtime": "now"}), "now", id="a submission in words"),
-        pytest.param(content({"estimate": "x"}), "estimate", id="an estimate in words"),
-        pytest.param(without("id"), "id", id="no id"),
-        pytest.param(without("subtime"), "subtime", id="no submission"),
-        pytest.param(without("res"), "res", id="no res"),
-        pytest.param(without("profile"), "profile", id="no profile"),
-        pytest.param(content(jobs=[3]), "is 3: expected a table", id="a job that is a number"),
-        pytest.param(content(jobs=None), "jobs", id="no jobs"),
-        pytest.param(content(nb_res=None), "nb_res", id="no nb_res"),
-        pytest.param(content(nb_res=0), "nb_res = 0", id="a machine of 0"),
-        pytest.param(content(nb_res=4.0), "nb_res", id="a machine of 4.0"),
-        pytest.param(content(profiles=None), "profiles", id="no profiles"),
-        pytest.param(profile(type="delay", delay=0), "delay", id="a delay of 0"),
-        pytest.param(profile(type="delay"), "delay", id="a delay without length"),
-        pytest.param(profile(type="foo"), "foo", id="an unknown type"),
-        pytest.param(profile(delay=1), "type", id="no type"),
-        pytest.param(profile(type="delay", delay=1, ret=1.5), "ret", id="a broken return code"),
-        pytest.param(
-            profile(type="parallel", cpu=[1, 1], com=[0] * 4), "res is 1", id="too many values"
-        ),
-        pytest.param(profile(type="parallel", cpu=[1], com=[0, 0]), "com", id="no square of com"),
-        pytest.param(profile(type="composed", seq=["q"]), "q", id="an unknown part"),
-        pytest.param(profile(type="composed", seq=[]), "seq", id="no parts"),
-        pytest.param([], r"is \[\]: expected a table", id="a list"),
+        (content({"id": ""}), "id"),
+        (content({"id": "w1!a"}), "w0!"),
+        (content({"id": "xw0y"}), "w0"),
+        (content(jobs=[JOB | {"id": 1}, JOB | {"id": "w0!1"}]), "'1'"),
+        (content({"profile": "zz"}), "zz"),
+        (content({"res": 1.0}), r"1\.0"),
+        (content({"res": 0}), "res = 0"),
+        (content({"walltime": 0}), "walltime"),
+        (content({"walltime": -2}), "-2"),
+        (content({"estimate": "x"}), "estimate"),
+        *((without(field), field) for field in ("id", "subtime", "res", "profile")),
+        (content(jobs=[3]), "is 3"),
+        (content(jobs=None), "jobs"),
+        (content(nb_res=None), "nb_res"),
+        (content(nb_res=0), "nb_res = 0"),
+        (content(profiles=None), "profiles"),
+        (profile(type="delay", delay=0), "delay"),
+        (profile(type="foo"), "foo"),
+        (profile(delay=1), "type"),
+        (profile(type="delay", delay=1, ret=1.5), "ret"),
+        (profile(type="parallel", cpu=[1, 1], com=[0] * 4), "res is 1"),
+        (profile(type="parallel", cpu=[1], com=[0, 0]), "com"),
+        (profile(type="composed", seq=["q"]), "q"),
+        (profile(type="composed", seq=[]), "seq"),
+        ([], r"\[\]"),
     ],
 )
 def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, message: str) -> None:
@@ -97,12 +76,11 @@ def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, message: str
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        pytest.param(b"", "empty", id="an empty file"),
-        pytest.param(b'{"nb_res": 4,\n "jobs": [}', ":2:", id="junk, with its line"),
-        pytest.param(b'{"nb_res": 4', "w.json", id="a file cut off"),
-        pytest.param(b"\xff\xfe", "w.json", id="binary data"),
-        pytest.param(b"[" * 100_000, "w.json", id="brackets without end"),
-        pytest.param(gzip.compress(b"{}" * 99, mtime=0)[:-5], "gzip", id="a gzip file cut off"),
+        (b"", "empty"),
+        (b'{"nb_res": 4,\n "jobs": [}', ":2:"),
+        (b"\xff\xfe", "w.json"),
+        pytest.param(b"[" * 100_000, "w.json", id="brackets"),
+        (gzip.compress(b"{}" * 99, mtime=0)[:-5], "gzip"),
     ],
 )
 def test_what_is_no_json_is_refused(tmp_path: Path, data: bytes, message: str) -> None:
@@ -121,9 +99,9 @@ def test_a_second_workload_has_a_name_of_its_own(tmp_path: Path, given: str, exp
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("w1", "id 'w1' contains 'w1', which Batsim refuses; expected 'w1!w1'"),
-        ("w0!a", "id 'w0!a', expected a name or 'w1!name'"),
-        ("w1!w1!a", "expected a name or 'w1!name'"),
+        ("w1", "'w1!w1'"),
+        ("w0!a", "'w1!name'"),
+        ("w1!w1!a", "'w1!name'"),
     ],
 )
 def test_ids_that_a_second_workload_cannot_have(tmp_path: Path, given: str, message: str) -> None:
@@ -180,12 +158,6 @@ def test_profiles_that_no_job_uses_are_dropped_but_parts_are_kept(tmp_path: Path
     assert list(read(tmp_path, content(profiles=profiles)).profiles) == ["part", "inner", "p"]
 
 
-def test_gzip_is_known_by_its_content(tmp_path: Path) -> None:
-    path = tmp_path / "w.json"
-    path.write_bytes(gzip.compress(json.dumps(content()).encode()))
-    assert len(read_workload(path).jobs) == 1
-
-
 def test_rules_do_not_apply_to_a_workload(tmp_path: Path) -> None:
     path = save(tmp_path / "w.json", content({"subtime": 3}))
     result = load_workload(path, make_rules(drop="no-user", first=1))
@@ -212,64 +184,6 @@ def test_workloads_given_to_batsim(shared: Path, name: str) -> None:
             read_workload(path)
 
 
-def test_all_other_recorded_workloads_are_read(shared: Path) -> None:
-    paths = list((shared / "batsim_transcripts").glob("*/workload*.json"))
-    for path in paths:
-        if not path.parent.name.startswith("25_wl_"):
-            read_workload(path)
-    assert paths
-
-
-seconds = st.one_of(st.integers(0, 10**9).map(float), st.floats(0, LATEST_TIME))
-positive = st.floats(1e-9, 1e12)
-names = st.text('aw0"\\,é ', min_size=1, max_size=4)
-plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | names,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
-    max_leaves=4,
-)
-jobs = st.builds(
-    WorkloadJob,
-    id=names,
-    submit_time=seconds,
-    size=st.integers(1, 10**6),
-    profile=st.sampled_from(["p", "q"]),
-    walltime=st.none() | positive,
-    estimate=st.none() | seconds,
-    user=st.none() | names,
-    finish_time=st.none() | seconds,
-    extra=st.dictionaries(st.sampled_from(["session", "think time", "é"]), plain, max_size=2),
-)
-lists_of_jobs = st.lists(jobs, min_size=1, max_size=4, unique_by=lambda job: job.id)
-
-
-@given(
-    jobs=lists_of_jobs, start=st.none() | st.floats(0, 9e9), zone=st.sampled_from(["UTC", "+01:00"])
-)
-def test_what_is_written_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory,
-    jobs: list[WorkloadJob],
-    start: float | None,
-    zone: str,
-) -> None:
-    path = tmp_path_factory.mktemp("json") / "w.json"
-    profiles: dict[str, dict[str, Any]] = {
-        "p": {"type": "delay", "delay": 2.5, "ret": 1},
-        "q": {"type": "parallel_homogeneous", "cpu": 10**13, "com": 0, "note": "é"},
-    }
-    used = {job.profile for job in jobs}
-    workload = Workload(
-        name="w.json",
-        nb_res=4,
-        jobs=sorted(jobs, key=lambda job: job.submit_time),
-        profiles={name: p for name, p in profiles.items() if name in used},
-        unix_start_time=start,
-        time_zone=zone,
-    )
-    write_workload(workload, path)
-    assert read_workload(path) == workload
-
-
 def test_integers_are_written_as_integers(tmp_path: Path) -> None:
     job = WorkloadJob(id="1", submit_time=5.0, size=2, profile="p", walltime=60.0, finish_time=7.5)
     workload = Workload(name="w", nb_res=4, jobs=[job], profiles=PROFILES, unix_start_time=9.0)
@@ -287,16 +201,3 @@ def test_what_json_cannot_hold_is_not_written(tmp_path: Path, value: float) -> N
     with pytest.raises(WorkloadError):
         write_workload(workload, tmp_path / "w.json")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_log_survives_conversion(tmp_path: Path, shared: Path) -> None:
-    log = shared / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"
-    if not log.is_file():
-        pytest.skip(f"no {log}")
-    workload = load_workload(log, Rules())
-    write_workload(workload, tmp_path / "kth.json")
-    restored = read_workload(tmp_path / "kth.json")
-    assert restored.jobs == workload.jobs
-    assert restored.profiles == workload.profiles
-    assert (restored.unix_start_time, restored.time_zone) == (843_480_031, "Europe/Stockholm")
-    assert restored.rules == workload.rules

@@ -36,7 +36,7 @@ def log_with(tmp_path: Path, *header: str) -> SwfLog:
         (
             [START, "; TimeZone: -12600", "; TimeZoneString: Mars/Olympus"],
             (5, "-03:30"),
-            "'Mars/Olympus' in TimeZoneString is no known zone",
+            "'Mars/Olympus' in TimeZoneString",
         ),
         ([START, "; TimeZone: 3600"], (5, "+01:00"), "fixed offset"),
         ([START], (5, "UTC"), "does not say its time zone"),
@@ -69,15 +69,18 @@ def test_local_hours(moment: str, zone: str, hour: float) -> None:
     assert local_hours([unix - start], start, zone) == pytest.approx([hour])
 
 
-@pytest.mark.parametrize("zone", ["Mars/Olympus", "+99:00", "", "../UTC", "US"])
-def test_an_unknown_zone_is_refused(zone: str) -> None:
-    with pytest.raises(InputError, match="time zone"):
-        local_hours([0.0], 5.0, zone)
-
-
-def test_times_beyond_the_calendar_are_refused() -> None:
-    with pytest.raises(InputError, match="calendar"):
-        local_hours([0.0, 1e15], 5.0, "UTC")
+@pytest.mark.parametrize(
+    ("last", "zone", "message"),
+    [
+        *((0.0, zone, "time zone") for zone in ("Mars/Olympus", "+99:00", "", "../UTC", "US")),
+        (1e15, "UTC", "calendar"),
+    ],
+)
+def test_an_unknown_zone_and_times_beyond_the_calendar(
+    last: float, zone: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        local_hours([0.0, last], 5.0, zone)
 
 
 def test_every_hour_of_a_year_is_that_of_datetime() -> None:

@@ -57,9 +57,8 @@ def test_a_file_of_that_name_wins() -> None:
     assert find_log(NONE) == Path("none")
 
 
-@pytest.mark.parametrize("backend", ["embedded", "socket"])
-def test_users_who_need_no_log(backend: str) -> None:
-    (row,) = simulate(find_log(NONE), users="once.py:Once", backend=backend).jobs.to_dict("records")
+def test_users_who_need_no_log() -> None:
+    (row,) = simulate(find_log(NONE), users="once.py:Once").jobs.to_dict("records")
     assert (row["submission_time"], row["requested_number_of_resources"]) == (100, 128)
     assert (row["finish_time"], row["final_state"]) == (105, "COMPLETED_SUCCESSFULLY")
 
@@ -68,7 +67,7 @@ def test_users_who_need_no_log(backend: str) -> None:
 def test_there_is_nothing_to_replay(users: str) -> None:
     done = command(None, "simulate", "none", "--users", users)
     assert done.returncode == 1
-    assert f"there were no jobs: none.json has 0, and the users ({users}) submitted" in done.stderr
+    assert f"({users})" in done.stderr
     assert not Path("out_jobs.csv").exists()
 
 
@@ -77,9 +76,9 @@ def test_nobody_submits() -> None:
     Path("nobody.py").write_text(MODEL.replace("100.0", 'float("inf")'))
     line = "simulate", "sample", "--users", "nobody.py:Once", "-e", "a", "--swf", "a.swf"
     _, out, err = command(None, *line)
-    assert "0 jobs (0 rejected) on 64 processors" in out
-    assert "mean waiting time: -\nmax waiting time: -\nmean bounded slowdown: -\n" in out
-    assert "note: there were no jobs: sample-v1.swf.gz has 3430, and the users (nobody.py" in err
+    assert "0 jobs (0 rejected)" in out
+    assert out.count(": -\n") >= 3
+    assert "sample-v1.swf.gz has 3430" in err
     overall = json.loads(Path("a_run.json").read_text())["metrics"]["overall"]
     assert overall["nb_jobs"] == 0
     assert overall["mean_waiting_time"] is overall["makespan"] is None

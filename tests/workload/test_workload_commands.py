@@ -59,11 +59,9 @@ def test_convert_follows_the_rules(options: str, jobs: list[str]) -> None:
         ("convert nowhere w.json", 2, "nowhere"),
         ("convert mine w.json --size x", 2, "allocated"),
         ("convert mine w.json --rules dymp", 2, "dynp"),
-        ("convert mine w.json --split local", 2, "--split local without sites: give --sites"),
-        ("convert mine", 2, "OUTPUT"),
+        ("convert mine w.json --split local", 2, "--split local"),
         ("convert bad.swf w.json", 1, "bad.swf:2"),
         ("info bad.swf", 1, "bad.swf:2"),
-        ("info nowhere", 2, "nowhere"),
         ("logs path nowhere", 2, "nowhere"),
         ("logs fetch nowhere", 2, "nowhere"),
     ],
@@ -77,8 +75,8 @@ def test_what_goes_wrong_ends_with_a_sentence(line: str, code: int, message: str
 
 def test_bad_lines_are_skipped_if_asked_for() -> None:
     Path("bad.swf").write_text(f"{LOG}4 x\n")
-    assert called("convert bad.swf w.json --skip-bad-lines").returncode == 0
-    assert called("info bad.swf --skip-bad-lines").returncode == 0
+    for line in ("convert bad.swf w.json", "info bad.swf"):
+        assert called(f"{line} --skip-bad-lines").returncode == 0
 
 
 def test_info_on_a_log_and_on_its_workload() -> None:
@@ -99,4 +97,5 @@ def test_logs_are_listed_and_found(folder: Path) -> None:
     assert called(f"logs fetch {kth.stem}").returncode == 0
     (folder / "more").mkdir()
     (folder / "more" / "other.swf").write_text(LOG)
-    assert called("logs path other --log-dir more").returncode == 0
+    found = called("logs path other --log-dir more")
+    assert found.returncode == 0
