@@ -36,6 +36,9 @@ PYTEST = [sys.executable, "-m", "pytest", "-p", "mutants.plugin", "-p", "no:cach
 SLACK = 20
 """Seconds that a test may take in addition to twice its usual time before it counts as hanging."""
 
+Plan = list[tuple[int, list[tuple[str, float]]]]
+"""For each mutant, by number, the tests to try, each with the seconds after which it hangs."""
+
 
 @dataclass
 class Test:
@@ -65,11 +68,10 @@ def main() -> int:
     write_copy(root, tree, [mutant for _, mutant in mutants])
     tests, reached = run_once(tree, folder / "reached", options.jobs)
     first = read_killers(options.known) if options.known else {}
-    plan = []
-    for number, (_, mutant) in enumerate(mutants):
-        ordered = sorted(reached[number], key=lambda name: tests[name].seconds)
-        ordered.sort(key=lambda name, mutant=mutant: name != first.get(mutant.name))
-        plan.append((number, within(options.most, ordered, tests)))
+    plan: Plan = [
+        (number, choose_tests(reached[number], tests, options.most, first.get(mutant.name)))
+        for number, (_, mutant) in enumerate(mutants)
+    ]
     killers = try_all(tree, folder, plan, options.jobs)
     report(mutants, plan, killers, folder / "mutants.csv")
     return 0
@@ -135,10 +137,16 @@ def environment(tree: Path, **others: str) -> dict[str, str]:
     return {**os.environ, **shared, "PYTHONPATH": ":".join(map(str, paths)), **others}
 
 
-def within(most: float, names: list[str], tests: dict[str, Test]) -> list[tuple[str, float]]:
-    """Return the first tests that take ``most`` seconds together, each with when it hangs."""
-    kept = []
-    for name in names:
+def choose_tests(
+    names: set[str], tests: dict[str, Test], most: float, killer: str | None
+) -> list[tuple[str, float]]:
+    """Return the tests to try a mutant with, each with the seconds after which it hangs.
+
+    The killer of an earlier run comes first, then the shortest, as many as take ``most`` seconds
+    together.
+    """
+    kept: list[tuple[str, float]] = []
+    for name in sorted(names, key=lambda name: (name != killer, tests[name].seconds)):
         most -= tests[name].seconds
         if kept and most < 0:
             break
@@ -152,7 +160,7 @@ def read_killers(path: Path) -> dict[str, str]:
         return {row["mutant"]: row["killed by"] for row in csv.DictReader(file)}
 
 
-def try_all(tree: Path, folder: Path, plan: list, jobs: int) -> dict[int, str]:
+def try_all(tree: Path, folder: Path, plan: Plan, jobs: int) -> dict[int, str]:
     """Return the killer of each mutant, "" for those that survive."""
     started = []
     for job in range(jobs):
@@ -177,7 +185,7 @@ def try_all(tree: Path, folder: Path, plan: list, jobs: int) -> dict[int, str]:
 
 
 def report(
-    mutants: list[tuple[str, Mutant]], plan: list, killers: dict[int, str], path: Path
+    mutants: list[tuple[str, Mutant]], plan: Plan, killers: dict[int, str], path: Path
 ) -> None:
     """Print how many were killed of each package; write one line for each mutant."""
     counts: Counter[tuple[str, str]] = Counter()

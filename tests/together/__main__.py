@@ -21,7 +21,7 @@ from hypothesis.errors import UnsatisfiedAssumption
 
 from batsched_py.support.terminal_text import print_table
 from together import checks
-from together.worlds import worlds
+from together.worlds import World, worlds
 
 CHECKS = {
     "invariants": (checks.check_invariants, 60),
@@ -57,7 +57,12 @@ def main() -> int:
     command = [sys.executable, "-m", "together", "--minutes", str(options.minutes)]
     command += ["--jobs", str(options.jobs), "--seed", str(first), "--part"]
     processes = [subprocess.Popen([*command, str(part)]) for part in range(options.jobs)]
-    return max(process.wait() for process in processes)
+    try:
+        return max([process.wait() for process in processes])
+    except KeyboardInterrupt:  # they get it too, and print what they have done
+        for process in processes:
+            process.wait()
+        return 130
 
 
 def draw_worlds(first: int, part: int, nb_parts: int, minutes: float) -> int:
@@ -69,7 +74,7 @@ def draw_worlds(first: int, part: int, nb_parts: int, minutes: float) -> int:
     while time.monotonic() < until:
         try:
             draw_with(number, until, counts)
-        except TimeIsUp:
+        except (TimeIsUp, KeyboardInterrupt):
             break
         except Exception as error:
             failed += 1
@@ -96,7 +101,7 @@ def draw_with(number: int, until: float, counts: Counter[tuple[str, str]]) -> No
         suppress_health_check=list(HealthCheck),
     )
     @given(worlds(), st.integers(0, len(IN_ORDER) - 1))
-    def check(world: worlds, drawn: int) -> None:
+    def check(world: World, drawn: int) -> None:
         if time.monotonic() > until:
             raise TimeIsUp
         name = IN_ORDER[drawn]

@@ -73,7 +73,7 @@ def check_run(world: World, result: Result) -> None:
     ran = [row for row in rows if row.processors]
     check_times(rows)
     check_alone(ran, world.nodes)
-    if world.users == "rigid":
+    if world.users == "rigid" and world.settings.get("split") is None:
         check_jobs_of_the_log(world, rows)
     if world.machine is not None:
         check_partitions(world, world.machine, ran)
@@ -126,8 +126,9 @@ def check_jobs_of_the_log(world: World, rows: Sequence[Row]) -> None:
         assert (row.submit, row.user) == (job.submit, str(job.user))
         if row.processors and world.sites is None:
             slower = world.settings["profile"] == "parallel_homogeneous"
-            run_time = job.run_time / (world.settings["speed_factor"] if slower else 1)
             limit = walltime_of(world, job)
+            run_time = recorded_run_time(world, job)
+            run_time /= world.settings["speed_factor"] if slower else 1
             assert row.walltime == pytest.approx(limit)
             assert row.end - row.start == pytest.approx(min(run_time, limit), abs=CLOSE)
             if abs(run_time - limit) > CLOSE:
@@ -136,13 +137,19 @@ def check_jobs_of_the_log(world: World, rows: Sequence[Row]) -> None:
                 assert row.size == job.size
 
 
+def recorded_run_time(world: World, job: Job) -> float:
+    """Return the run time by the rule for it."""
+    cut = world.settings["runtime"] == "cut-at-request" and job.requested > 0
+    return min(job.run_time, job.requested) if cut else job.run_time
+
+
 def walltime_of(world: World, job: Job) -> float:
     """Return the limit of a job by the rule for it; the default gives each job at least 1 s."""
     if world.walltime == "exact":
         return inf
     least = 1 if world.walltime == "double" else 0
     asked = [job.requested] if job.requested >= 0 else []
-    twice = [2 * job.run_time, least] if world.walltime == "double" else []
+    twice = [2 * recorded_run_time(world, job), least] if world.walltime == "double" else []
     limit: float = max([*asked, *twice], default=inf)
     if world.machine is not None:
         limits = dict(world.machine.partitions[job.partition - 1].limits)

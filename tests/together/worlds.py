@@ -293,7 +293,7 @@ def worlds(draw: st.DrawFn, policy: str | None = None, users: str | None = None)
     users = draw(st.sampled_from(MODELS)) if users is None else users
     begins = draw(st.sampled_from([0, 0, LATE]))
     nodes, machine, sites = draw(st.sampled_from([1, 4, 8, 16, 61])), None, None
-    kinds = ["plain", "plain", "sites" if policy == "grid" else "machine"]
+    kinds = ["plain", "plain", *(["sites"] if policy == "grid" else ["machine", "sites"])]
     kind = draw(st.sampled_from(kinds))
     if kind == "machine":
         machine = draw(machines(begins))
@@ -307,7 +307,11 @@ def worlds(draw: st.DrawFn, policy: str | None = None, users: str | None = None)
         "profile": draw(st.sampled_from(["delay", "parallel_homogeneous"])),
         **draw(st.sampled_from([{}, {}, {"each_event": True}, {"shake": 1}])),
         "speed_factor": draw(st.sampled_from([1.0, 1.0, 0.7])),
+        "runtime": draw(st.sampled_from(["recorded", "recorded", "cut-at-request"])),
     }
+    if sites is not None:
+        settings["homes"] = draw(st.sampled_from(["user", "round-robin"]))
+        settings["split"] = draw(st.sampled_from([None, None, "local", "largest", 3]))
     needs_weeks = "long_weeks" in needed_options(users)
     return World(
         policy=policy,
