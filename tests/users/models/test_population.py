@@ -90,12 +90,11 @@ def test_names_by_hand(write: Write) -> None:
     assert not users._active
 
 
-@pytest.mark.parametrize("named", ['"12"', "12"])
-def test_who_no_member_has_submits_nothing(write: Write, named: str) -> None:
+def test_who_no_member_has_submits_nothing(write: Write) -> None:
     """In TOML one writes 12 as readily as "12"."""
-    file = write(f'[[member]]\nmodel = "rigid"\nusers = [{named}]')
     log = log_of(("1", 0, "12"), ("2", 1, "13"))
-    assert submitted(Population(log, file=file)) == [(0, "1", "12")]
+    users = Population(log, file=write(RIGID + "users = [12]"))
+    assert submitted(users) == [(0, "1", "12")]
 
 
 @given(
@@ -133,17 +132,6 @@ def test_every_user_is_in_one_member(
             assert users_of_part == set(chosen)
         if member.share is not None:
             assert len(users_of_part) == pytest.approx(member.share * (users - len(chosen)), abs=1)
-
-
-def test_a_larger_share_has_the_same_users_and_more(sample: Workload) -> None:
-    def share(part: float, seed: int = 3) -> set[str | None]:
-        members = [Member(name="m", model="rigid", share=part)]
-        (dealt,) = split_workload(Path("f"), members, sample, Chance(seed))
-        return {job.user for job in dealt.jobs}
-
-    assert share(0.3) < share(0.6) < share(1.0)
-    assert share(1.0) == {job.user for job in sample.jobs}
-    assert share(0.3) != share(0.3, seed=4)
 
 
 @pytest.mark.parametrize(
@@ -221,17 +209,11 @@ def test_ends_go_to_the_owner(tmp_path: Path, write: Write) -> None:
     assert {job.submitted.profile for each in told for _, job, _ in each} == {"x"}
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        ("Empty", "member 'Empty': "),
-        ("Nan", "member 'Nan': "),
-    ],
-)
-def test_a_wrong_member_is_named(tmp_path: Path, write: Write, model: str, message: str) -> None:
+@pytest.mark.parametrize("model", ["Empty", "Nan"])
+def test_a_wrong_member_is_named(tmp_path: Path, write: Write, model: str) -> None:
     (tmp_path / "echo.py").write_text(ECHO)
     both = f'[[member]]\nmodel = "echo.py:Echo"\n[[member]]\nmodel = "echo.py:{model}"'
-    with pytest.raises(InvariantError, match=rf"people\.toml: {message}"):
+    with pytest.raises(InvariantError, match=rf"people\.toml: member '{model}': "):
         simulate(LOG, users=POPULATION, user_options={"file": write(both)})
 
 
@@ -242,18 +224,12 @@ RIGID = '[[member]]\nmodel = "rigid"\n'
     ("text", "message"),
     [
         ("", "no member"),
-        ("member = [1]", "member 1 = 1"),
         ("[[member", "TOML"),
-        ("[[members]]", "'members'.*'member'"),
         (RIGID + "shar = 0.5", "member 1: .*'shar'.*'share'"),
         ("[[member]]\nrest = true", "member 1: .*model"),
-        ("[[member]]\nmodel = 3", "model = 3"),
         ("[[member]]\nmodel = 'feedbak'", "member 'feedbak': .*'feedback'"),
-        ("[[member]]\nmodel = 'no.py:No'", "member 'No': no.py:No"),
         (RIGID + "name = 'a:b'", "name = 'a:b'"),
-        (RIGID + "share = 1.5", "share = 1.5"),
         (RIGID + "share = 0.1", "'rigid': share .*nobody"),
-        (RIGID + "users = ['a', 'a']", "'rigid': user 'a'"),
         (RIGID + "users = ['d']", "no user 'd'"),
         (RIGID + "share = 0.5\nrest = true", "member 1: share, rest"),
         (RIGID + "rest = true\n" + RIGID, "'rigid' is there twice"),
@@ -261,7 +237,6 @@ RIGID = '[[member]]\nmodel = "rigid"\n'
         (f"{RIGID}share = 0.7\n{RIGID}name = 'b'\nshare = 0.7", "rigid 0.7, b 0.7"),
         (f"{RIGID}users = ['a']\n{RIGID}name = 'b'\nusers = ['a']", "'a' is in 'rigid'"),
         (f"{RIGID}rest = true\n{RIGID}name = 'b'\nrest = true", "'b': rest=true"),
-        (f"{RIGID}users = ['a', 'b']\n{RIGID}name = 'b'\nshare = 0.1", "'b': share .*nobody"),
         ("[[member]]\nmodel = 'feedback'\nusers = ['a']\noptions.session = 'x'", "'sessions'"),
         ("[[member]]\nmodel = 'tbuos'", "member 'tbuos': resampling"),
     ],
@@ -272,10 +247,9 @@ def test_wrong_files(write: Write, text: str, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    for wrong in ("nowhere.toml", str(tmp_path)):
-        with pytest.raises(UsageError, match=f"file={wrong}"):
-            Population(LOG, file=wrong)
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match=r"file=nowhere\.toml"):
+        Population(LOG, file="nowhere.toml")
     with pytest.raises(UsageError, match="option 'file'"):
         simulate(LOG, users=POPULATION)
 
