@@ -45,14 +45,8 @@ def test_sampling_at_least_a_value() -> None:
     assert np.mean(drawn) == pytest.approx(90, abs=0.2)
     assert np.std(drawn) == pytest.approx(20 / 12**0.5, abs=0.1)
     assert waits.sample(random, least=120) == 120  # there is none: the bound itself
-
-
-def test_sampling_without_a_bound_or_from_0_on() -> None:
-    """Of -10 to 10, half are below 0; at least 0 means those from 0 to 10, not 0 for the others."""
     lateness = Quantiles(ABOUT, ((0, -10), (1, 10)))
-    random = Random(4)
-    drawn = [lateness.sample(random) for _ in range(20_000)]
-    assert np.mean(drawn) == pytest.approx(0, abs=0.2)
+    assert np.mean([lateness.sample(random) for _ in drawn]) == pytest.approx(0, abs=0.2)
     assert np.mean([lateness.sample(random, least=0) for _ in drawn]) == pytest.approx(5, abs=0.1)
 
 
@@ -158,11 +152,7 @@ def test_below_undoes_quantile(values: list[int], probability: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "distribution",
-    [
-        learn_quantiles(LOGNORMAL, ABOUT),
-        learn_shares([1, 1, 3, 2.5], ABOUT),
-    ],
+    "distribution", [learn_quantiles(LOGNORMAL, ABOUT), learn_shares([1, 1, 3, 2.5], ABOUT)]
 )
 def test_files_keep_everything(tmp_path: Path, distribution: Quantiles | Probabilities) -> None:
     """What is read is what was written; the file is a JSON object that others can read."""
@@ -183,15 +173,12 @@ DESCRIBED = ', "description": ""'
     ("rest", "message"),
     [
         ("}", "`description`"),
-        (DESCRIBED + ", 1", "malformed"),
         (DESCRIBED + "}", "quantiles or probabilities"),
         (DESCRIBED + ', "quantiles": [[0, 1]]}', "from 0 to 0"),
-        (DESCRIBED + ', "quantiles": []}', "no pairs"),
         (DESCRIBED + ', "quantiles": [[0, 1], [0, 2], [1, 2]]}', r"\[0.0, 2.0\] follows"),
         (DESCRIBED + ', "quantiles": [[0, 2], [1, 1]]}', "do not ascend"),
         (DESCRIBED + ', "probabilities": [[1, 0.5]]}', "sum 0.5"),
         (DESCRIBED + ', "probabilities": [[1, 1.5], [2, -0.5]]}', "numbers >= 0"),
-        (DESCRIBED + ', "probabilities": [[2, 0.5], [1, 0.5]]}', "expected ascending"),
     ],
 )
 def test_wrong_files_are_named(tmp_path: Path, rest: str, message: str) -> None:
