@@ -8,11 +8,10 @@ import random
 import sys
 import threading
 from collections import ChainMap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ import pytest
 from batsched_py import Rules, Workload, simulate
 from batsched_py.plugins import plugins
 from batsched_py.workload.load import load_workload
+from batsched_users.models.rigid import Rigid
 from helpers.calling import command
 
 POLICIES = """
@@ -225,55 +225,28 @@ def test_a_package_is_imported_anew_in_each_run(
     assert some_package.COUNTS == [0]
 
 
-class Changing:
-    """Users who do something to the process, and submit what was recorded."""
-
-    def __init__(self, workload: Workload, *, do: str) -> None:
-        self.profiles = workload.profiles
-        self._jobs = workload.jobs
-        self.stop = threading.Event()
-        if do == "folder":
-            os.chdir("/")
-        elif do == "thread":
-            threading.Thread(target=self.stop.wait, name="waits", daemon=True).start()
-        elif do == "random":
-            random.random()
-        elif do == "numpy":
-            np.random.random()
-
-    def next_submission(self) -> float:
-        return 0.0 if self._jobs else float("inf")
-
-    def jobs_to_submit(self, now: float) -> list[Any]:
-        jobs, self._jobs = self._jobs, []
-        return jobs
-
-    def job_ended(self, now: float, job: Any, state: str) -> None:
-        pass
-
-
 @pytest.mark.parametrize(
     ("do", "note"),
     [
-        ("folder", "working directory to /"),
-        ("thread", "(waits)"),
-        ("random", "generator of random,"),
-        ("numpy", "generator of numpy.random,"),
-        ("nothing", None),
+        (lambda stop: os.chdir("/"), "working directory to /"),
+        (lambda stop: threading.Thread(target=stop, name="waits", daemon=True).start(), "(waits)"),
+        (lambda stop: random.random(), "generator of random,"),
+        (lambda stop: np.random.random(), "generator of numpy.random,"),
+        (lambda stop: None, None),
     ],
 )
 def test_what_a_plug_in_does_to_the_process_is_undone_and_noted(
-    folder: Path, do: str, note: str | None
+    folder: Path, do: Callable[[Callable[[], object]], object], note: str | None
 ) -> None:
     states = random.getstate(), str(np.random.get_state())
-    made = []
+    stop = threading.Event()
 
-    def users(workload: Workload, **options: Any) -> Changing:
-        made.append(Changing(workload, do=do))
-        return made[-1]
+    def users(workload: Workload) -> Rigid:
+        do(stop.wait)
+        return Rigid(workload)
 
     result = simulate("w.json", users=users)
-    made[-1].stop.set()
+    stop.set()
     found = [line for line in result.notes if "a plug-in" in line]
     assert [note in line for line in found if note] == [True] * (note is not None)
     assert len(found) == (note is not None)
