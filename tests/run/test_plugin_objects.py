@@ -90,6 +90,8 @@ def test_a_class_is_as_good_as_its_file(tmp_path: Path) -> None:
     assert by_class.jobs_csv() != simulate("sample", scheduler=Greedy, first=300).jobs_csv()
     assert by_class.settings["run"]["scheduler"] == own(Greedy)
     assert by_class.settings["run"]["scheduler_options"] == options
+    made = simulate("sample", scheduler=partial(Greedy, most=1), first=300)
+    assert made.jobs_csv() == by_file.jobs_csv()
 
 
 def test_an_instance_is_used_as_it_is() -> None:
@@ -105,20 +107,6 @@ def test_an_instance_is_used_as_it_is() -> None:
     assert not any("before" in note for note in other.settings["notes"])
     with pytest.raises(UsageError, match="made already"):
         simulate("sample", scheduler=policy, scheduler_options={"most": 2})
-
-
-def test_a_factory_takes_the_options() -> None:
-    made: list[Greedy] = []
-
-    def factory(*, most: int) -> Greedy:
-        made.append(Greedy(most=most))
-        return made[-1]
-
-    result = simulate("sample", scheduler=factory, scheduler_options={"most": 7}, first=50)
-    assert [policy.most for policy in made] == [7]
-    assert result.settings["run"]["scheduler"].startswith("Greedy (source ")
-    assert result.settings["run"]["scheduler"] != own(Greedy)  # the factory is in it
-    simulate("sample", scheduler=partial(Greedy, most=3), first=50)
 
 
 def test_users_are_made_of_the_workload() -> None:
@@ -298,17 +286,6 @@ def test_a_wrong_value_is_named_when_the_job_comes_in(
     with pytest.raises(InvariantError) as error:
         simulate(WORKLOAD, users=Wrong)
     assert message in str(error.value)
-
-
-@pytest.mark.parametrize("wrong", ["q", -1, np.nan, True])
-def test_a_wrong_dilation_is_named(wrong: Any) -> None:
-    class Wrong(Policy):
-        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
-            for job in list(queue):
-                yield Start(job, None, wrong, 1)
-
-    with pytest.raises(InvariantError, match="with the dilation"):
-        simulate(WORKLOAD, scheduler=Wrong, users=Users)
 
 
 WRONG = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from math import comb, factorial, inf, isnan
 
 import msgspec
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from batsched_py.errors import UsageError
 from batsched_users.analytic.mixed_queue import bounds, closed_response, mixed
 from batsched_users.analytic.reopen_queue import (
-    Continuation,
     Reopen,
     constant,
     exponential,
@@ -22,7 +21,6 @@ from batsched_users.analytic.reopen_queue import (
     reopen,
     solve_constant,
 )
-from batsched_users.behaviour.random_streams import Chance
 from batsched_users.behaviour.think_times import continuation
 
 # S = 1, Z = 5: users, then Rc and X without an open class, then Rc, Xc, X and Ro with rate 0.5
@@ -152,93 +150,6 @@ def approx(means: Reopen, rel: float) -> dict[str, object]:
     }
 
 
-class User(msgspec.Struct):
-    jobs: int = 0
-    since: float = 0.0
-    submitted: float = 0.0
-
-
-def event_by_event(
-    open_rate: float,
-    continues: Continuation,
-    think_time: float,
-    service_rate: float,
-    nb_users: int,
-    seed: int,
-) -> Reopen:
-    """Serve a queue, one event after the other, counting what is there between events."""
-    chance = Chance(seed)
-    streams = {
-        name: chance.stream("reopen", name) for name in ("arrival", "service", "think", "choice")
-    }
-    intervals = [streams["arrival"].expovariate(open_rate) for _ in range(nb_users)]
-    events = [(time, "submits", User()) for time in accumulate(intervals)]
-    queue: list[User] = []
-    responses: list[float] = []
-    runs: dict[bool, list[float]] = {True: [], False: []}
-    residences: list[tuple[int, float]] = []
-    begun = now = area = busy = 0.0
-    while events:
-        event = min(events, key=lambda event: event[0])
-        events.remove(event)
-        then, what, user = event
-        area += len(queue) * (then - now)
-        busy += bool(queue) * (then - now)
-        now = then
-        if what == "submits":
-            user.jobs += 1
-            user.since = user.since or now
-            user.submitted = now
-            queue.append(user)
-            starts = len(queue) == 1
-        else:
-            assert queue.pop(0) is user
-            responses.append(now - user.submitted)
-            stays = streams["choice"].random() < continues(responses[-1])
-            runs[stays].append(now - begun)
-            if stays:
-                think = think_time * streams["think"].expovariate(1)
-                events.append((now + think, "submits", user))
-            else:
-                residences.append((user.jobs, now - user.since))
-            starts = bool(queue)
-        if starts:
-            begun = now
-            run = streams["service"].expovariate(service_rate)
-            events.append((now + run, "ends", queue[0]))
-    jobs = len(responses)
-    return Reopen(
-        throughput=jobs / now,
-        mean_response=sum(responses) / jobs,
-        jobs_per_user=jobs / nb_users,
-        throughput_per_user=jobs / sum(there for _, there in residences),
-        mean_of_user_throughputs=sum(nb_jobs / there for nb_jobs, there in residences) / nb_users,
-        continued_run_time=sum(runs[True]) / len(runs[True]) if runs[True] else float("nan"),
-        last_run_time=sum(runs[False]) / nb_users,
-        utilisation=busy / now,
-        mean_queue=area / now,
-    )
-
-
-@pytest.mark.parametrize(
-    ("open_rate", "continues", "think_time", "service_rate"),
-    [
-        (0.5, exponential(), 1, 1),
-        (0.9, HYPERBOLA, 1, 1),
-        (0.5, constant(0.7), 3, 1),  # more than the server can do
-        (0.05, hyperbola(1), 0, 0.1),
-        (2, constant(0), 1, 5),  # nobody stays
-    ],
-)
-def test_event_by_event(
-    open_rate: float, continues: Continuation, think_time: float, service_rate: float
-) -> None:
-    rates = {"think_time": think_time, "service_rate": service_rate}
-    means = reopen(open_rate, continues, nb_users=300, seed=1, **rates)
-    slow = event_by_event(open_rate, continues, think_time, service_rate, 300, 1)
-    assert msgspec.structs.asdict(means) == approx(slow, 1e-9)
-
-
 # p, X and R with open_rate 0.5, service_rate 1
 CONSTANT = [
     (0.1, 0.5556, 2.25),
@@ -292,6 +203,20 @@ MODELS: dict[str, Callable[[float], float]] = {
     "exponential": exponential(),
     "hyperbola": HYPERBOLA,
 }
+
+
+def test_units_and_single_users() -> None:
+    """In a unit of time a tenth as long, rates are a tenth and times are ten times as large."""
+    means = reopen(0.5, constant(0.7), think_time=3, nb_users=300)
+    scaled = reopen(0.05, constant(0.7), think_time=30, service_rate=0.1, nb_users=300)
+    factors = dict.fromkeys(("jobs_per_user", "utilisation", "mean_queue"), 1.0)
+    factors |= dict.fromkeys(("mean_response", "continued_run_time", "last_run_time"), 10)
+    for name, value in msgspec.structs.asdict(means).items():
+        assert getattr(scaled, name) == pytest.approx(value * factors.get(name, 0.1)), name
+    assert means.mean_queue == pytest.approx(means.throughput * means.mean_response)  # Little
+    single = reopen(0.5, constant(0.7), nb_users=1)
+    assert single.mean_of_user_throughputs == pytest.approx(single.throughput_per_user)
+    assert means.mean_of_user_throughputs > means.throughput_per_user
 
 
 SPREAD = {0.1: 0.012, 0.3: 0.03, 0.5: 0.05, 0.7: 0.11, 0.9: 0.24}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf, nan
+from itertools import islice
+from math import nan
 from random import Random
 from typing import Any
 
@@ -13,9 +14,7 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import BudgetError, InputError, InvariantError, UsageError
 from batsched_py.model.endless_work import SubmissionWatch
-from batsched_py.model.user_model import EndedJob
 from batsched_py.options.budgets import Budgets
-from batsched_py.protocol.batsim_jobs_columns import SUCCESS
 from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
@@ -29,8 +28,10 @@ from batsched_users.behaviour.weekly_activity import (
     ActivityCycle,
 )
 from batsched_users.learning.ideal_machine import play_model
-from helpers.drawn_sessions import job
+from helpers import endless
+from helpers.drawn_sessions import log_of
 
+LOG = log_of([])
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -196,52 +197,31 @@ def test_calendars_of_clocks() -> None:
         Calendar.of_clock(0.0, "Mars")
 
 
-class Once:
-    """One job at second 5, another three seconds after it has ended."""
-
-    def __init__(self) -> None:
-        self.profiles = RunTimeProfiles()
-        self.due = 5.0
-        self.ended: list[tuple[float, str, str]] = []
-
-    def next_submission(self) -> float:
-        return self.due
-
-    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        self.due = inf
-        return [WorkloadJob(id=f"{now:g}", submit_time=now, size=1, profile=name_profile(10))]
-
-    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        self.ended.append((now, job.id, state))
-        if len(self.ended) == 1:
-            self.due = now + 3
-
-
 def test_jobs_start_at_once_and_their_users_learn_of_the_end() -> None:
-    users = Once()
-    jobs = [(p.job.id, p.submit, p.end) for p in play_model(users)]
-    assert jobs == [("5", 5, 15), ("18", 18, 28)]
-    assert users.ended == [(15, "5", SUCCESS), (28, "18", SUCCESS)]
+    """Each job takes 5 s, and the next one comes a second after it."""
+    played = islice(play_model(endless.Users(LOG)), 3)
+    assert [(p.job.id, p.submit, p.end) for p in played] == [
+        ("1", 0, 5),
+        ("2", 6, 11),
+        ("3", 12, 17),
+    ]
 
 
 def test_what_would_never_end_is_refused() -> None:
-    class Stuck(Once):
+    class Stuck(endless.Users):
         def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
             return []
 
-    class Endless(Once):
-        def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-            return [job("x", now, now)] * 300
-
-    class Undecided(Once):
-        def next_submission(self) -> float:
-            return nan
-
     watch = SubmissionWatch(Budgets(jobs_at_once=1000))
-    for kind, message in ((Stuck, "still due"), (Endless, "1001 jobs"), (Undecided, "nan")):
+    undecided = endless.Users(LOG)
+    undecided.due = nan
+    for users, message in (
+        (Stuck(LOG), "still due"),
+        (endless.NoEndOfJobs(LOG), "1001 jobs"),
+        (undecided, "nan"),
+    ):
         with pytest.raises((InvariantError, BudgetError), match=message):
-            for _ in play_model(kind(), lambda _, now: now + 1, watch):
-                pass
+            list(play_model(users, lambda _, now: now + 1, watch))
 
 
 @pytest.mark.parametrize("run_time", [0, 0.5, 1234567.25])

@@ -66,18 +66,6 @@ def test_states_of_a_file(write: Write) -> None:
     assert signal.spans(GREEN, 0, 600) == [(0, 100), (300, 400), (500, 600)]
 
 
-def test_a_file_that_repeats(write: Write) -> None:
-    signal = read_signal(
-        write("time,state\n3600,yellow\n7200,red\n10800,green\n14400,yellow\n"),
-        MONDAY,
-        repeats=True,
-    )
-    hours = (-0.5, 0.5, 1, 5, 6.5)  # a round is four hours long
-    states = [signal.state(hour * HOUR) for hour in hours]
-    assert states == [GREEN, YELLOW, YELLOW, YELLOW, RED]
-    assert signal.better_from(4.5 * HOUR) == 7 * HOUR  # over the end of a round
-
-
 def test_values_and_thresholds(write: Write) -> None:
     """A threshold is in the worse state; only one of them is enough."""
     file = write("time,gCO2/kWh\n0,100\n10,200\n20,300\n30,299.9\n")

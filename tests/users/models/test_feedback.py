@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
@@ -26,37 +25,10 @@ from batsched_users.sessions.session_graph import build_graph
 from helpers.examples import few_examples
 
 
-def replay(jobs: list[J], nb: int, sessions: str = "arrival:0", speed: float = 1) -> Outcome:
-    load = workload(jobs, nb)
-    return run(load, Fcfs(), ThinkTimeFeedback(load, sessions=sessions), speed)
-
-
-def u(submit: float, run_time: float, end: float, user: str = "u", width: int = 1) -> J:
-    return J(submit, width, run_time, user=user, finish=end)
-
-
-@pytest.mark.parametrize(
-    ("jobs", "nb", "submissions", "why"),
-    [
-        (
-            *([u(0, 50, 50, "other"), u(10, 100, 110), u(150, 10, 160)], 1, [0, 10, 190]),
-            "waiting is part of the response: 40 s for another user's job",
-        ),
-        (
-            *([u(0, 100, 60), u(10, 100, 90), u(200, 1, 201)], 4, [0, 10, 240]),
-            "the latest predecessor decides: think times of 140 and 110 s",
-        ),
-        ([u(5, 100, 105, width=9), u(125, 1, 126)], 4, [5, 25], "a rejected job ends at once"),
-    ],
-)
-def test_submissions_by_hand(jobs: list[J], nb: int, submissions: list[float], why: str) -> None:
-    ended = sorted(replay(jobs, nb).jobs, key=lambda job: job.description.id)
-    assert [job.description.submit_time for job in ended] == submissions, why
-
-
 def test_simultaneous_submissions_come_in_log_order() -> None:
     """Not by user, nor by session: the job that comes first in the log is queued first."""
-    outcome = replay([u(0, 5, 5, user) for user in "bab"], 1, "arrival:60")
+    load = workload([J(0, 1, 5, user=user, finish=5) for user in "bab"], 1)
+    outcome = run(load, Fcfs(), ThinkTimeFeedback(load, sessions="arrival:60"), 1)
     assert [job.description.id for job in outcome.jobs] == ["dyn!0000", "dyn!0001", "dyn!0002"]
 
 

@@ -21,12 +21,11 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.behaviour.random_streams import Chance
 from batsched_users.learning.ideal_machine import play_model
-from batsched_users.models import population, site
+from batsched_users.models import population
 from batsched_users.models.population import Population
 from batsched_users.models.population_members import Member, split_workload
 
 POPULATION = f"{population.__file__}:Population"
-SITE = f"{site.__file__}:SiteUsers"
 Write = Callable[[str], str]
 
 
@@ -37,11 +36,6 @@ def log_of(*jobs: tuple[str, float, str | None]) -> Workload:
 
 
 LOG = log_of(("1", 0, "a"), ("2", 5, "b"), ("3", 5, "a"), ("4", 7, "c"), ("5", 9, None))
-
-
-@pytest.fixture(scope="module")
-def sample() -> Workload:
-    return load_workload(find_log("sample"), make_rules())
 
 
 @pytest.fixture
@@ -134,17 +128,10 @@ def test_every_user_is_in_one_member(
             assert len(users_of_part) == pytest.approx(member.share * (users - len(chosen)), abs=1)
 
 
-@pytest.mark.parametrize(
-    ("model", "options"),
-    [
-        ("fluid", {"seed": 5, "sessions": "arrival:30"}),
-        (SITE, {"nb_users": 20, "weeks": 1, "seed": 5}),
-    ],
-)
-def test_a_single_member_is_the_model(
-    sample: Workload, write: Write, model: str, options: dict[str, Any]
-) -> None:
+def test_a_single_member_is_the_model(write: Write) -> None:
     """Names, chance and reactions are those of the model without a population."""
+    sample = load_workload(find_log("sample"), make_rules(first=600))
+    model, options = "fluid", {"seed": 5, "sessions": "arrival:30"}
     lines = "".join(f"options.{key} = {value!r}\n" for key, value in options.items())
     file = write(f"[[member]]\nmodel = '{model}'\nrest = true\n{lines}")
     alone = simulate(sample, users=model, user_options=options)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import floor, inf, log10
+from math import inf
 from random import Random
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from batsched_py import Workload, WorkloadJob, load_workload
@@ -87,46 +85,19 @@ def test_options_say_whose_gaps_they_are() -> None:
     assert Synthetic(SMALL).gaps == Weibull.fit([7, 2, 51], "")
 
 
-SHAPES = st.lists(
-    st.builds(
-        lambda width, estimate, share: Shape(width, estimate, max(1, round(share * estimate))),
-        st.sampled_from([1, 2, 3, 64]),
-        st.one_of(st.sampled_from([60, 3600]), st.integers(1, 100_000)),
-        st.floats(0, 1),
-    ),
-    min_size=1,
-    max_size=30,
-)
-UNIFORM = st.floats(0, 1, exclude_max=True)
-
-
-@given(SHAPES, UNIFORM, UNIFORM, UNIFORM, st.integers(1, 5), st.integers(1, 12))
-def test_a_job_is_near_one_of_the_log(
-    shapes: list[Shape], u: float, v: float, w: float, common: int, per_decade: int
-) -> None:
-    """There is a job of that width in the bins of its estimate and its run time."""
-    made = Joint(shapes, common=common, per_decade=per_decade).draw(u, v, w)
-    assert 1 <= made.run_time <= made.estimate
-    often = Counter(shape.estimate for shape in shapes)
-
-    def bin_of(value: int) -> int:
-        return floor(per_decade * log10(value))
-
-    def same_estimate(shape: Shape) -> bool:
-        exact = often[shape.estimate] >= common
-        return shape.estimate == made.estimate if exact else bins(shape.estimate, made.estimate)
-
-    def bins(one: int, other: int) -> bool:
-        return bin_of(one) == bin_of(other)
-
-    def same_run_time(shape: Shape) -> bool:
-        cut = made.run_time == made.estimate
-        return bins(shape.run_time, made.run_time) or (cut and shape.run_time >= shape.estimate)
-
-    assert any(
-        shape.width == made.width and same_estimate(shape) and same_run_time(shape)
-        for shape in shapes
-    )
+@pytest.mark.parametrize("common", [1, 2])
+def test_a_job_is_near_one_of_the_log(common: int) -> None:
+    """From the least to the largest of its bins, unless its estimate is a common one."""
+    joint = Joint([Shape(2, 1200, 1100), Shape(2, 9000, 1700)], common=common, per_decade=1)
+    steps = [(k + 0.5) / 24 for k in range(24)]
+    made = [joint.draw(u, v, w) for u in steps for v in steps for w in steps]
+    assert {job.width for job in made} == {2}
+    estimates = {job.estimate for job in made}
+    assert (len(estimates) == 2) == (common == 1)
+    assert (min(estimates), max(estimates)) == pytest.approx((1200, 9000), rel=0.05)
+    run_times = [job.run_time for job in made]
+    assert (min(run_times), max(run_times)) == pytest.approx((1100, 1700), rel=0.05)
+    assert all(job.run_time <= job.estimate for job in made)
 
 
 def test_equal_steps_draw_every_cell_as_often_as_it_is_in_the_log() -> None:

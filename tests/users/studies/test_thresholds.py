@@ -61,18 +61,6 @@ def test_counts_and_lengths_of_eight_jobs(rule: str, batches: int, lengths: list
     assert counts.longest_session == max(lengths)
 
 
-def test_shares_of_what_has_one_job() -> None:
-    """Batches of 4, 2, 1 and 1 jobs in sessions of 4, 3 and 1."""
-    delimitation = Delimitation.parse("arrival:60:>")
-    counts = count_sessions(partition(EIGHT, delimitation), delimitation)
-    assert counts.single_job_batches == 1 / 2
-    rule, sessions = Delimitation.parse("max:20"), in_minutes((0, 1_000), (2_000, 3_001))
-    # Above 1,000 minutes
-    assert count_sessions(partition(sessions, rule), rule).long_sessions == 1 / 2
-    assert counts.single_job_sessions == pytest.approx(1 / 3)
-    assert counts.long_sessions == 0
-
-
 @given(st.lists(st.tuples(st.integers(0, 200_000), st.sampled_from("uvw")), max_size=12))
 def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
     jobs = [job(f"j{i}", at, at, user) for i, (at, user) in enumerate(submissions)]
