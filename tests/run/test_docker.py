@@ -148,13 +148,12 @@ def test_memory_and_processes_are_limited(
     assert options in command
 
 
-@pytest.mark.parametrize("variable", [MEMORY_VARIABLE, PROCESSES_VARIABLE])
-def test_what_is_no_limit_is_refused(
-    engine: MagicMock, variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(variable, "lots")
-    with pytest.raises(UsageError, match=f"{variable}.*lots"):
-        DockerLauncher().check()
+def test_what_is_no_limit_is_refused(engine: MagicMock, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in (MEMORY_VARIABLE, PROCESSES_VARIABLE):
+        monkeypatch.setenv(variable, "lots")
+        with pytest.raises(UsageError, match=f"{variable}.*lots"):
+            DockerLauncher().check()
+        monkeypatch.delenv(variable)
 
 
 def test_a_container_that_is_out_of_memory_says_so(engine: MagicMock, folder: RunFolder) -> None:

@@ -19,22 +19,6 @@ from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.empirical_distributions import Probabilities, write_distribution
 from batsched_users.models.site import SHIPPED, SiteDistributions
 from helpers import endless
-from helpers.endless import (
-    AlwaysDue,
-    AtOnce,
-    EachAtOnce,
-    Kills,
-    MoreAndMoreCalls,
-    NeverReady,
-    NoEndOfJobs,
-    SameCall,
-    SeldomCalled,
-    Ticks,
-    TicksByTheHour,
-    TicksForHours,
-    Users,
-    UsersForAWhile,
-)
 
 ONE = workload([J(0, 1, 300)], 4)
 # Policies ----------------------------------------------------------------------------------------
@@ -43,11 +27,11 @@ ONE = workload([J(0, 1, 300)], 4)
 @pytest.mark.parametrize(
     ("policy", "budgets", "expected"),
     [
-        (Ticks, "messages=200", r"201 messages in 20[01] s.*0 jobs wait, 1 run; Ticks"),
-        (TicksByTheHour, "idle_time=1e6", r"556 messages in 1\.0008e\+06 s.* idle_time=N"),
-        (SameCall, "decisions=100", "SameCall.* 100"),
-        (MoreAndMoreCalls, "decisions=100", "calls outstanding"),
-        (Kills, "decisions=100", "Kills.* 100"),
+        (endless.Ticks, "messages=200", r"201 messages in 20[01] s.*0 jobs wait, 1 run; Ticks"),
+        (endless.TicksByTheHour, "idle_time=1e6", r"556 messages in 1\.0008e\+06 s.* idle_time=N"),
+        (endless.SameCall, "decisions=100", "SameCall.* 100"),
+        (endless.MoreAndMoreCalls, "decisions=100", "calls outstanding"),
+        (endless.Kills, "decisions=100", "Kills.* 100"),
     ],
 )
 def test_a_policy_without_an_end_is_stopped(policy: type, budgets: str, expected: str) -> None:
@@ -59,23 +43,25 @@ def test_a_policy_without_an_end_is_stopped(policy: type, budgets: str, expected
 def test_what_ends_goes_on_with_a_larger_budget() -> None:
     expected = simulate(ONE).jobs_csv()
     with pytest.raises(BudgetError, match="more than 1000 "):
-        simulate(ONE, scheduler=TicksForHours, budgets="messages=1000")
+        simulate(ONE, scheduler=endless.TicksForHours, budgets="messages=1000")
     for budgets in ("messages=inf", "messages=90000,idle_time=1e5", Budgets(messages=1e9), None):
-        assert simulate(ONE, scheduler=TicksForHours, budgets=budgets).jobs_csv() == expected
+        assert (
+            simulate(ONE, scheduler=endless.TicksForHours, budgets=budgets).jobs_csv() == expected
+        )
 
 
 @pytest.mark.parametrize("rejects", [True, False])
 def test_as_many_starts_and_rejections_as_there_are_jobs(rejects: bool) -> None:
     crowd = workload([J(0, 1, 10)] * 50, 64)
-    result = simulate(crowd, scheduler=lambda: EachAtOnce(rejects), budgets="decisions=2")
+    result = simulate(crowd, scheduler=lambda: endless.EachAtOnce(rejects), budgets="decisions=2")
     assert result.table.ran.all() != rejects
 
 
 def test_a_gap_of_a_log_is_no_idle_time() -> None:
     """Thirty years, in which a policy wants to be called now and then."""
     log = workload([J(0, 1, 10), J(9.5e8, 1, 10)], 4)
-    SeldomCalled.until = 9e8
-    assert simulate(log, scheduler=SeldomCalled, budgets="idle_time=3600").table.ran.all()
+    endless.SeldomCalled.until = 9e8
+    assert simulate(log, scheduler=endless.SeldomCalled, budgets="idle_time=3600").table.ran.all()
 
 
 # Users -------------------------------------------------------------------------------------------
@@ -84,13 +70,13 @@ def test_a_gap_of_a_log_is_no_idle_time() -> None:
 @pytest.mark.parametrize(
     ("users", "budgets", "expected"),
     [
-        (Users, "jobs=200", "Users .* 202 jobs, and 1 were .* jobs=N"),
-        (Users, "jobs=inf,jobs_at_once=1,messages=5,idle_time=1,jobs=30", "given twice"),
-        (AtOnce, "jobs_at_once=200", r"at 0\.0: AtOnce .* 201 jobs"),
-        (AlwaysDue, "jobs_at_once=200", "AlwaysDue .* 201 jobs"),
-        (NoEndOfJobs, "jobs_at_once=200", "NoEndOfJobs .* 201 jobs"),
-        (NoEndOfJobs, "jobs=200", "NoEndOfJobs .* 202 jobs"),
-        (NeverReady, "messages=200", "changed nothing"),
+        (endless.Users, "jobs=200", "Users .* 202 jobs, and 1 were .* jobs=N"),
+        (endless.Users, "jobs=inf,jobs_at_once=1,messages=5,idle_time=1,jobs=30", "given twice"),
+        (endless.AtOnce, "jobs_at_once=200", r"at 0\.0: AtOnce .* 201 jobs"),
+        (endless.AlwaysDue, "jobs_at_once=200", "AlwaysDue .* 201 jobs"),
+        (endless.NoEndOfJobs, "jobs_at_once=200", "NoEndOfJobs .* 201 jobs"),
+        (endless.NoEndOfJobs, "jobs=200", "NoEndOfJobs .* 202 jobs"),
+        (endless.NeverReady, "messages=200", "changed nothing"),
     ],
 )
 def test_users_without_an_end_are_stopped(users: type, budgets: str, expected: str) -> None:
@@ -101,10 +87,10 @@ def test_users_without_an_end_are_stopped(users: type, budgets: str, expected: s
 def test_users_with_an_end_go_on_with_a_larger_budget() -> None:
     """Also as a replay of as many jobs as that."""
     with pytest.raises(BudgetError):
-        simulate(ONE, users=UsersForAWhile, budgets="jobs=200")
+        simulate(ONE, users=endless.UsersForAWhile, budgets="jobs=200")
     long_log = workload([J(0, 1, 1)] * 299, 4)
     for log, budgets in ((ONE, "jobs=inf"), (ONE, "jobs=299"), (long_log, "jobs=1")):
-        assert len(simulate(log, users=UsersForAWhile, budgets=budgets).table.submit) == 300
+        assert len(simulate(log, users=endless.UsersForAWhile, budgets=budgets).table.submit) == 300
 
 
 # Jobs --------------------------------------------------------------------------------------------
@@ -153,7 +139,7 @@ def test_a_long_job_under_a_policy_that_ticks() -> None:
     log.profiles["p"] = {"type": "delay", "delay": LATEST_TIME}
     assert simulate(log).metrics["makespan"] == LATEST_TIME
     with pytest.raises(BudgetError, match="idle_time"):
-        simulate(log, scheduler=TicksByTheHour)
+        simulate(log, scheduler=endless.TicksByTheHour)
 
 
 # Everywhere --------------------------------------------------------------------------------------

@@ -79,17 +79,11 @@ def test_what_is_made_up_was_not_recorded(tmp_path: Path, sample: Workload, user
 # Notes on jobs that never came -------------------------------------------------------------------
 
 LAZY = """
-from math import inf
-class Lazy:
+from batsched_users.models.rigid import Rigid
+class Lazy(Rigid):
     def __init__(self, workload, *, most=3):
-        self.profiles = workload.profiles
-        self.left = workload.jobs[:most]
-    def next_submission(self):
-        return self.left[0].submit_time if self.left else inf
-    def jobs_to_submit(self, now):
-        return [self.left.pop(0)]
-    def job_ended(self, now, job, state):
-        pass
+        del workload.jobs[most:]
+        super().__init__(workload)
 """
 
 

@@ -10,11 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from batsched_py import (
-    Result,
-    draw_schedule,
-    simulate,
-)
+from batsched_py import Result, draw_schedule, simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
 from helpers.sealed_runs import seal

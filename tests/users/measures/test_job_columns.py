@@ -132,16 +132,9 @@ def test_what_is_no_result(tmp_path: Path, jobs: str, message: str) -> None:
 
 def test_a_frame_of_jobs_is_in_the_order_of_submission_and_number() -> None:
     """Jobs 10 and 9 come together: 9 is first; a job of another workload has no number."""
-    frame = pd.DataFrame(
-        {
-            "job_id": ["10", "9", "a!1"],
-            "user": ["x", "y", "x"],
-            "submission_time": [5.0, 5.0, 1.0],
-            "finish_time": [7.0, 9.0, nan],
-            "requested_number_of_resources": [2, 4, 1],
-            "execution_time": [2.0, 3.0, nan],
-        }
-    )
+    names = ("job_id", "user", "submission_time", "finish_time", "requested_number_of_resources")
+    rows = [("10", "x", 5.0, 7.0, 2), ("9", "y", 5.0, 9.0, 4), ("a!1", "x", 1.0, nan, 1)]
+    frame = pd.DataFrame(rows, columns=names).assign(execution_time=nan)
     columns = columns_of_frame(frame)
     assert columns.submit.tolist() == [1, 5, 5]
     assert columns.size.tolist() == [1, 4, 2]

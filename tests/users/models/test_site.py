@@ -10,13 +10,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
-from batsched_py.units import HOUR, WEEK
+from batsched_py.units import DAY, HOUR, WEEK
 from batsched_py.workload import Workload
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.empirical_distributions import About, Probabilities, Quantiles
@@ -27,8 +25,7 @@ from batsched_users.learning.learn_site import (
     measure_facts,
 )
 from batsched_users.models.site import SiteDistributions, SiteUsers
-from helpers.drawn_sessions import MONDAY, log_of
-from helpers.examples import few_examples
+from helpers.drawn_sessions import log_of
 
 MINUTE = 60.0
 START = 1_704_067_200.0  # Monday 2024-01-01, 0:00 UTC
@@ -74,31 +71,40 @@ def cycle_of(users: SiteUsers, name: str) -> ActivityCycle:
     return users._users[int(name) - 1].cycle
 
 
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_thinking_resting_and_sleeping(fixed: Path, goes_on: bool) -> None:
+@pytest.mark.parametrize(
+    ("goes_on", "last_job", "start"),
+    [(True, "submitted", 0), (True, "ended", 3 * DAY + 7_000.5), (False, "submitted", 0)],
+)
+def test_thinking_resting_and_sleeping(
+    fixed: Path, goes_on: bool, last_job: str, start: float
+) -> None:
     """Who always goes on thinks 5 minutes, who never does rests 2 hours.
 
     Until the window closes; then, and if it is closed after the rest, the user sleeps. A new
-    session begins at the opening.
+    session begins at the opening, and nothing after the horizon.
     """
-    users = SiteUsers(
-        machine(), nb_users=20, weeks=2, distributions=fixed, continuation=float(goes_on)
-    )
+    load = machine(start=START + start)
+    calendar = Calendar.of(load)
+    options: dict[str, Any] = {"continuation": float(goes_on), "last_job": last_job}
+    users = SiteUsers(load, nb_users=20, weeks=2, distributions=fixed, **options)
     sleeps = 0
     for name, batches in by_user(list(play_model(users))).items():
         cycle = cycle_of(users, name)
+        assert cycle.is_open(calendar, batches[0][0].submit)
         for batch, after in pairwise(batches):
-            end = batch[-1].end
-            thinks = goes_on and cycle.is_open(MONDAY, end)
+            assert len({p.submit for p in batch}) == 1
+            end = batch[-1].end if last_job == "submitted" else max(p.end for p in batch)
+            thinks = goes_on and cycle.is_open(calendar, end)
             if thinks:
                 expected = end + 5 * MINUTE
             else:
-                back = end + 2 * HOUR if cycle.is_open(MONDAY, end) else end
-                expected = cycle.next_opening(MONDAY, back)
+                back = end + 2 * HOUR if cycle.is_open(calendar, end) else end
+                expected = cycle.next_opening(calendar, back)
                 sleeps += expected != back
-            assert after[0].submit == expected
+            assert after[0].submit == expected < 2 * WEEK
             assert after[0].job.extra["session"] == batch[0].job.extra["session"] + (not thinks)
     assert sleeps > 50
+    assert users.next_submission() == inf
 
 
 def test_a_size_and_run_time_are_repeated_across_batches(fixed: Path) -> None:
@@ -190,44 +196,6 @@ def test_wrong_folders(fixed: Path) -> None:
         sizes.write_text(text)
         with pytest.raises(InputError, match=rf"sizes\.json: .*{message}"):
             SiteUsers(machine(), distributions=fixed)
-
-
-@few_examples
-@given(
-    st.integers(1, 12),
-    st.sampled_from([0.0, 0.5, 1.0, 3.0]),
-    st.sampled_from([16, 1152]),
-    st.sampled_from(["submitted", "ended"]),
-    st.floats(0, WEEK),
-    st.integers(0, 10**6),
-)
-def test_invariants(
-    nb_users: int, weeks: float, nb_res: int, last_job: str, start: float, seed: int
-) -> None:
-    """Nothing after the horizon; one batch at a time; submissions in the window or in a session."""
-    load = machine(nb_res, START + round(start))
-    options: dict[str, Any] = {"nb_users": nb_users, "weeks": weeks, "last_job": last_job}
-    users = SiteUsers(load, seed=seed, **options)
-    calendar = Calendar.of(load)
-    for name, batches in by_user(list(play_model(users))).items():
-        cycle = cycle_of(users, name)
-        session = 0
-        free = 0.0
-        for batch in batches:
-            time = batch[0].submit
-            notes = batch[0].job.extra
-            assert {p.submit for p in batch} == {time}
-            assert free <= time < weeks * WEEK
-            assert all(1 <= p.job.size <= nb_res and p.end >= time + 1 for p in batch)
-            if notes["session"] == session:
-                assert time - free <= 20 * MINUTE
-                assert cycle.is_open(calendar, free)
-            else:
-                assert notes["session"] == session + 1
-                assert cycle.is_open(calendar, time)
-            session = notes["session"]
-            free = max(p.end for p in batch) if last_job == "ended" else batch[-1].end
-    assert users.next_submission() == inf
 
 
 def log(*rows: tuple[str, float, float, int], start: float = START) -> Workload:

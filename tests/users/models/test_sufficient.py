@@ -33,6 +33,7 @@ from batsched_users.models import rigid
 from batsched_users.models.sufficient import Sufficient
 from helpers.calling import command
 from helpers.drawn_sessions import log_of_stays
+from helpers.examples import few_examples
 from helpers.sealed_runs import unsealed
 
 WINDOW = "1:00-2:00"
@@ -301,6 +302,7 @@ def test_who_does_nothing_is_the_model(
     assert same.jobs_csv() == alone.jobs_csv()
 
 
+@few_examples
 @given(
     share=st.floats(0, 1),
     weights=st.lists(st.integers(0, 3), min_size=5, max_size=5),
