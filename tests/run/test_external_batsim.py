@@ -60,18 +60,10 @@ def run(shared: Path, name: str, tmp_path: Path, *wishes: str, **settings: Any) 
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "scheduler"),
-    [
-        (FCFS, "fcfs"),
-        ("40_random300_batsched_easy_bf", "easy"),
-    ],
-)
-def test_what_batsim_wrote_comes_back_with_our_columns(
-    shared: Path, tmp_path: Path, name: str, scheduler: str
-) -> None:
+def test_what_batsim_wrote_comes_back_with_our_columns(shared: Path, tmp_path: Path) -> None:
     """Batsim's fields to the digit, and the metrics that they give."""
-    result = run(shared, name, tmp_path, scheduler=scheduler)
+    name = "40_random300_batsched_easy_bf"
+    result = run(shared, name, tmp_path, scheduler="easy")
     theirs = (shared / "batsim_transcripts" / name / "out_jobs.csv").read_text().splitlines()
     ours = result.jobs_csv().splitlines()
     assert [line.rsplit(",", 4)[0] for line in ours] == theirs

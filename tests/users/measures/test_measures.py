@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import batsched_users.measures.session_similarity as module
 from batsched_py.errors import UsageError
 from batsched_py.units import DAY, HOUR, WEEK
-from batsched_py.workload import WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.measures.job_columns import JobColumns
 from batsched_users.measures.marginals import jobs_by_hour_of_week, measure_marginals
@@ -27,7 +26,7 @@ from batsched_users.measures.session_similarity import MEASURES, measure_similar
 from batsched_users.measures.stack_depth import find_stack_depths, mean_depth
 from batsched_users.measures.workload_comparison import make_bin_edges, measure_daily_shares
 from batsched_users.sessions.delimitation import Delimitation, partition
-from helpers.drawn_sessions import job_columns
+from helpers.drawn_sessions import job, job_columns
 
 
 def test_edges_are_quantiles_and_bins_have_equal_weight() -> None:
@@ -153,12 +152,9 @@ def test_the_first_length_has_most_intervals_not_empty(period: int, first: int) 
 def test_sessions_are_those_of_the_partition(drawn: list[tuple[int, int]], text: str) -> None:
     drawn.sort(key=lambda pair: pair[1])
     rule = Delimitation.parse(text)
-    jobs = [
-        WorkloadJob(id=str(i), submit_time=600.0 * t, size=1, profile="p", user=str(u))
-        for i, (u, t) in enumerate(drawn)
-    ]
+    jobs = [job(str(i), 600.0 * t, None, str(u)) for i, (u, t) in enumerate(drawn)]
     expected = {
-        int(user): [[int(job.id) for job in session.jobs] for session in rows]
+        int(user): [[int(each.id) for each in session.jobs] for session in rows]
         for user, rows in partition(jobs, rule).items()
     }
     columns = job_columns([u for u, _ in drawn], [600.0 * t for _, t in drawn])
@@ -168,11 +164,10 @@ def test_sessions_are_those_of_the_partition(drawn: list[tuple[int, int]], text:
         rows = cut.rows[cut.bounds[i] : cut.bounds[i + 1]].tolist()
         sessions_of.setdefault(user, []).append(rows)
     assert sessions_of == expected
+    rows_of = [rows for sessions in sessions_of.values() for rows in sessions]
     first, last = cut.spans(columns)
-    ends = [(rows[0], rows[-1]) for sessions in sessions_of.values() for rows in sessions]
-    assert [*zip(first, last, strict=True)] == [
-        (600.0 * drawn[a][1], 600.0 * drawn[b][1]) for a, b in ends
-    ]
+    assert first.tolist() == [columns.submit[rows[0]] for rows in rows_of]
+    assert last.tolist() == [columns.submit[rows[-1]] for rows in rows_of]
 
 
 def test_sessions_leave_out_unknown_users_and_refuse_other_methods() -> None:

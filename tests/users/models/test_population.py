@@ -141,32 +141,26 @@ def test_a_single_member_is_the_model(write: Write) -> None:
 
 
 ECHO = '''
-from batsched_py import WorkloadJob
+from math import inf, nan
+from helpers.endless import Users
 
-class Echo:
-    """Submits a job at 0, and the next when one has ended; notes what it is told."""
-    profiles = {"x": {"type": "delay", "delay": 2}}
-    def __init__(self, workload, *, nb_jobs=2, first=0.0):
-        self.left, self.due, self.told, self.log = nb_jobs, first, [], workload
-    def next_submission(self):
-        return self.due if self.left else float("inf")
-    def jobs_to_submit(self, now):
-        self.left -= 1
-        self.due = float("inf")
-        yield WorkloadJob(id="job" + str(self.left), submit_time=now, size=1, profile="x",
-                          user="me", extra={"mark": 1})
+class Echo(Users):
+    """Submits a job of 5 s, and the next when one has ended; notes what it is told."""
+    def __init__(self, workload, *, nb_jobs=2):
+        super().__init__(workload)
+        self.left, self.told, self.log = nb_jobs, [], workload
     def job_ended(self, now, job, state):
-        self.told.append((now, job, state))
-        self.due = now
+        self.told.append((now, job.id, job.user, job.submitted.profile))
+        self.left -= 1
+        self.due = now if self.left else inf
 
-class Empty(Echo):
-    """Is due and submits nothing."""
+class Empty(Users):
     def jobs_to_submit(self, now):
         return ()
 
-class Nan(Echo):
+class Nan(Users):
     def next_submission(self):
-        return float("nan")
+        return nan
 '''
 
 
@@ -182,18 +176,13 @@ def test_ends_go_to_the_owner(tmp_path: Path, write: Write) -> None:
         options = { nb_jobs = 1 }
     """)
     users = Population(LOG, file=file)
-    assert submitted(users) == [
-        (0, "a:job1", "a:me"),
-        (0, "Echo:job0", "Echo:me"),
-        (2, "a:job0", "a:me"),
+    assert submitted(users) == [(0, "a:1", "a:u"), (0, "Echo:1", "Echo:u"), (5, "a:2", "a:u")]
+    models: list[Any] = [group.model for group in users._groups]
+    assert [model.told for model in models] == [
+        [(5, "1", "u", "p"), (10, "2", "u", "p")],
+        [(5, "1", "u", "p")],
     ]
-    told = [group.model.told for group in users._groups]  # type: ignore[attr-defined]
-    assert [[(now, job.id, job.user) for now, job, _ in each] for each in told] == [
-        [(2, "job1", "me"), (4, "job0", "me")],
-        [(2, "job0", "me")],
-    ]
-    assert [group.model.log.jobs for group in users._groups] == [[], []]  # type: ignore[attr-defined]
-    assert {job.submitted.profile for each in told for _, job, _ in each} == {"x"}
+    assert [model.log.jobs for model in models] == [[], []]
 
 
 @pytest.mark.parametrize("model", ["Empty", "Nan"])
