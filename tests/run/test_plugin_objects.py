@@ -184,20 +184,18 @@ WORKLOAD = Workload(name="w", nb_res=4, jobs=[], profiles={})
 
 
 class Users:
-    """Two users who submit four jobs each, with numbers of some kind."""
+    """Two users who submit eight jobs, with numbers of some kind."""
 
     def __init__(self, workload: Workload, *, number: Any = int, whole: Any = int) -> None:
         self.profiles = {"d": {"type": "delay", "delay": number(30)}}
-        self._due: list[Any] = [number(10 * n) for n in range(8)]
-        self._number, self._whole = number, whole
-        self.nb_ended = 0
+        self.number, self.whole, self.at = number, whole, 0
 
     def next_submission(self) -> Any:
-        return self._due[0] if self._due else self._number(inf) if self._number is float else inf
+        return self.number(10 * self.at) if self.at < 8 else inf
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        n = int(self._due.pop(0)) // 10
-        number, whole = self._number, self._whole
+        n, number, whole = self.at, self.number, self.whole
+        self.at += 1
         yield WorkloadJob(
             id=str(n),
             submit_time=number(0),
@@ -211,10 +209,10 @@ class Users:
         )
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        self.nb_ended += 1
+        pass
 
     def statistics(self) -> dict[str, Any]:
-        return {"ended": self._whole(self.nb_ended), "inner": {"list": [self._number(1)]}}
+        return {"submitted": self.whole(self.at), "inner": {"list": [self.number(1)]}}
 
 
 class Policy:

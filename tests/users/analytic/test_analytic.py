@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from math import comb, factorial, inf, isnan
+from math import inf, isnan
 
 import msgspec
 import pytest
@@ -56,41 +56,15 @@ def test_printed_digits(line: str) -> None:
         both.open_response,
     )
     assert [f"{value:.4f}" for value in numbers] == expected
+    assert both.closed_queue == pytest.approx(both.closed_response * both.closed_throughput)
     assert closed.nb_users == both.nb_users == int(n)
-
-
-def product_form(
-    nb_users: int, open_rate: float, think_time: float, service_rate: float
-) -> tuple[float, float]:
-    """Return the mean numbers of closed and of open jobs at the server, state by state.
-
-    The probability of k closed and m open jobs there is proportional to
-    ``C(m + k, k) S^k (lambda S)^m Z^(N - k) / (N - k)!``.
-    """
-    weight = closed = opened = 0.0
-    for k in range(nb_users + 1):
-        thinking = think_time ** (nb_users - k) / factorial(nb_users - k)
-        for m in range(400):  # the rest is below 1e-15 for the loads below
-            p = comb(m + k, k) * thinking * (open_rate / service_rate) ** m / service_rate**k
-            weight, closed, opened = weight + p, closed + k * p, opened + m * p
-    return closed / weight, opened / weight
-
-
-@pytest.mark.parametrize(
-    "system", [(1, 0.5, 5, 1), (4, 0.5, 5, 1), (6, 1.2, 0.25, 2), (3, 0, 2, 1), (5, 0.3, 0, 0.5)]
-)
-def test_product_form(system: tuple[int, float, float, float]) -> None:
-    """The recursion gives what the stationary distribution does, by Little's law for Ro."""
-    closed, opened = product_form(*system)
-    point = mixed(*system)[-1]
-    assert point.closed_queue == pytest.approx(closed, rel=1e-9)
-    assert system[1] * point.open_response == pytest.approx(opened, rel=1e-9)
 
 
 @given(system=SYSTEMS)
 def test_bounds_and_monotony(system: tuple[int, float, float, float]) -> None:
     _, open_rate, think_time, service_rate = system
     points = mixed(*system)
+    assert points[0].closed_response == pytest.approx(1 / (service_rate - open_rate))
     slack = 1 + 1e-9
     for n, point in enumerate(points, 1):
         limits = bounds(n, open_rate, think_time, service_rate)

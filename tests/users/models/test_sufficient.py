@@ -253,18 +253,10 @@ def test_the_model_learns_of_its_own_job(
     assert not users._changed
 
 
-class Endless(rigid.Rigid):
-    """A model that is due for ever and has nothing."""
-
-    def next_submission(self) -> float:
-        return 0.0
-
-    def jobs_to_submit(self, now: float) -> list[Any]:
-        return []
-
-
 def test_a_model_that_does_not_move_on_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("batsched_users.models.sufficient.load_model", lambda name: Endless)
+    """A model that is due for ever and has nothing."""
+    monkeypatch.setattr("batsched_users.models.sufficient.load_model", lambda name: rigid.Rigid)
+    monkeypatch.setattr(rigid.Rigid, "jobs_to_submit", lambda self, now: [])
     with pytest.raises(InvariantError, match="next_submission"):
         list(play_model(Sufficient(log_of((0, 1, 1)), signal=WINDOW)))
 

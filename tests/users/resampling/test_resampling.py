@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -183,11 +183,9 @@ def test_temporary_users_do_what_they_did_once_and_leave(reaction: str) -> None:
     model = Tbuos(LOG, n_long=0, n_temporary=0, reaction=reaction, seed=5)
     submitted = played(model)
     until = model._drawn_users.until
-    jobs_of: dict[str, list[str]] = {}
+    jobs_of: dict[str, list[str]] = defaultdict(list)
     for submission in submitted:
-        jobs_of.setdefault(str(submission.job.user), []).append(
-            submission.job.extra["original_job"]
-        )
+        jobs_of[str(submission.job.user)].append(submission.job.extra["original_job"])
         assert submission.job.extra["batch"] == BATCH[recorded(submission).id]
         assert submission.submit < until
     for person, jobs in jobs_of.items():
@@ -256,13 +254,15 @@ def test_temporary_users_of_the_beginning_are_drawn_by_their_weeks_each_once() -
     assert sum(long) / len(long) > 1.5 * sum(short) / len(short)
 
 
+TEN_WEEKS = [
+    *stay("e", 0, 50),
+    *(job(f"t{w}", w * WEEK, w * WEEK + 60, "t") for w in range(20, 30)),
+]
+
+
 def test_anywhere_makes_the_load_even() -> None:
     """A user of ten weeks in a log of fifty: begun anywhere, at work in a fifth of all weeks."""
-    jobs = [
-        *stay("edge", 0, 50),
-        *(job(f"t{w}", w * WEEK, w * WEEK + 60, "t") for w in range(20, 30)),
-    ]
-    pools = make_pools(jobs, ARRIVAL, long_weeks=5)
+    pools = make_pools(TEN_WEEKS, ARRIVAL, long_weeks=5)
     busy: list[int] = []
     for seed in range(400):
         size = Size(n_temporary=0, rate=0, begin="anywhere")
@@ -276,8 +276,7 @@ def test_anywhere_makes_the_load_even() -> None:
 
 def test_the_gap_of_the_log_lies_between_two_tours() -> None:
     """A user of ten weeks in a log of fifty comes again some forty weeks after he is through."""
-    jobs = [*stay("e", 0, 50), *(job(f"t{w}", w * WEEK, w * WEEK + 60, "t") for w in range(20, 30))]
-    log = Workload(name="gap", nb_res=8, jobs=jobs, profiles=LOG.profiles)
+    log = Workload(name="gap", nb_res=8, jobs=TEN_WEEKS, profiles=LOG.profiles)
     options: dict[str, object] = {"long_weeks": 5, "n_temporary": 0, "rate": 0, "weeks": 300}
     for regeneration, expected in (("gap", 41), ("none", 1)):
         model = Tbuos(log, regeneration=regeneration, reaction="adjusted", **options)  # type: ignore[arg-type]
@@ -291,9 +290,6 @@ def test_the_gap_of_the_log_lies_between_two_tours() -> None:
         assert {round(gap / WEEK) for gap in gaps} == {expected}
 
 
-HOURLY = Delimitation.parse("arrival:60")
-
-
 def test_pools_are_kept_for_the_same_jobs_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a copy of the log, too, until somebody changes a job or wants other users."""
     monkeypatch.setattr(user_pools, "_KEPT", {})
@@ -305,7 +301,7 @@ def test_pools_are_kept_for_the_same_jobs_and_options(monkeypatch: pytest.Monkey
     log = workload([*jobs, J(10 * WEEK, 1, 60, user="c", finish=10 * WEEK + 60)], 4)
 
     def pools(log: Workload, long_weeks: float = 12, rare: Sequence[Rare] = ()) -> Pools:
-        return reuse_pools(log.jobs, HOURLY, "joins", rare=rare, long_weeks=long_weeks)
+        return reuse_pools(log.jobs, ARRIVAL, "joins", rare=rare, long_weeks=long_weeks)
 
     def users(pools: Pools) -> list[list[str]]:
         return [[trace.user for trace in part] for part in (pools.long_term, pools.temporary)]
