@@ -87,17 +87,19 @@ def test_options_say_whose_gaps_they_are() -> None:
 
 @pytest.mark.parametrize("common", [1, 2])
 def test_a_job_is_near_one_of_the_log(common: int) -> None:
-    """From the least to the largest of its bins, unless its estimate is a common one."""
-    joint = Joint([Shape(2, 1200, 1100), Shape(2, 9000, 1700)], common=common, per_decade=1)
+    """In the bin of its run time, and of its estimate unless that is common, which kills it."""
+    shapes = [Shape(2, 1000, 900), Shape(2, 8000, 3000), Shape(2, 9000, 2000)]
+    joint = Joint(shapes, common=common, per_decade=1)
     steps = [(k + 0.5) / 24 for k in range(24)]
     made = [joint.draw(u, v, w) for u in steps for v in steps for w in steps]
     assert {job.width for job in made} == {2}
     estimates = {job.estimate for job in made}
-    assert (len(estimates) == 2) == (common == 1)
-    assert (min(estimates), max(estimates)) == pytest.approx((1200, 9000), rel=0.05)
-    run_times = [job.run_time for job in made]
-    assert (min(run_times), max(run_times)) == pytest.approx((1100, 1700), rel=0.05)
+    assert (len(estimates) == 3) == (common == 1)
+    assert (min(estimates), max(estimates)) == pytest.approx((1000, 9000), rel=0.05)
     assert all(job.run_time <= job.estimate for job in made)
+    longer = {job.run_time for job in made if job.run_time not in (900, job.estimate)}
+    assert (min(longer), max(longer)) == pytest.approx((2000, 3000), rel=0.05)
+    assert any(job.run_time == job.estimate < 2000 for job in made) == (common == 2)
 
 
 def test_equal_steps_draw_every_cell_as_often_as_it_is_in_the_log() -> None:
