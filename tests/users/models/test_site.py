@@ -214,6 +214,18 @@ def test_pooling() -> None:
         learn_site([one], weight="users")
 
 
+def test_what_is_a_think_time_and_what_a_break() -> None:
+    """From 20 minutes to 8 hours it is a break; longer ones are neither."""
+    rows, at = [], 0.0
+    for pause in (0, 100, 20 * MINUTE, 8 * HOUR, 8 * HOUR + 1, 0):
+        rows.append(("a", at, at + 50, 4))
+        at += 50 + pause
+    learnt = learn_site([log(*rows)])
+    assert [learnt.think_times.quantile(p) for p in (0, 0.5, 1)] == [0, 0, 100]
+    assert [learnt.breaks.quantile(p) for p in (0, 1)] == [20 * MINUTE, 8 * HOUR]
+    assert learnt.breaks.about.observations == 2
+
+
 def test_logs_that_cannot_be_learnt_from() -> None:
     small = log(("a", 0, 100, 4), ("b", 10, 70, 1), ("a", 50, 60, 4))
     small.jobs[1].finish_time = None
