@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import shlex
 import socket
@@ -17,13 +16,9 @@ import pytest
 import yaml
 
 from helpers import calling
-from helpers.other_programs import free_address
-from helpers.waiting import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
-BATSCHED = [sys.executable, "-m", "batsched_py"]
 SERVICES = ["batsim", "campaign", "embedded", "scheduler"]
-ENDPOINT = re.compile(r"tcp://[^:]+:(\d+)")
 
 
 def dot_env() -> dict[str, str]:
@@ -140,51 +135,10 @@ def test_the_build_context_holds_what_the_image_copies_and_the_package_needs() -
         assert any(fnmatch(Path(name).parts[0], place) for place in kept)
 
 
-def here(service: dict[str, Any], out: Path, endpoint: str = "") -> list[str]:
-    """Return the service's command for this machine, with its results in ``out``."""
-    command: str = service["command"]
-    command = command.replace("/data/out", str(out)).replace("/data/platforms", "platforms")
-    return shlex.split(ENDPOINT.sub(endpoint, command))
-
-
-def starts(path: Path) -> list[tuple[float, str]]:
-    """Return when jobs started and their sizes, in order of time."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    return sorted(
-        (float(row["starting_time"]), row["requested_number_of_resources"]) for row in rows
-    )
-
-
-@pytest.fixture(scope="module")
-def embedded(compose: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the service ``embedded`` writes."""
-    out = tmp_path_factory.mktemp("embedded")
-    called = calling.command(ROOT, *here(compose["services"]["embedded"], out))
+@pytest.mark.parametrize("name", SERVICES)
+def test_our_commands_have_the_options_of_the_services(compose: dict[str, Any], name: str) -> None:
+    """Batsim's options are those of our simulator too."""
+    words = shlex.split(compose["services"][name]["command"])
+    called = calling.command(ROOT, *["simulator"] * (name == "batsim"), *words, "--help")
     assert called.returncode == 0, called.stderr
-    return out
-
-
-@pytest.mark.slow
-@pytest.mark.process
-def test_the_two_services_of_profile_batsim_give_the_embedded_schedule(
-    compose: dict[str, Any], embedded: Path, tmp_path: Path
-) -> None:
-    endpoint = free_address()
-    services = compose["services"]
-    ours = [*BATSCHED, *here(services["scheduler"], tmp_path, endpoint)]
-    batsim = [*BATSCHED, "simulator", *here(services["batsim"], tmp_path, endpoint)]
-    log = tmp_path / "scheduler.txt"
-    with (
-        log.open("w") as file,
-        subprocess.Popen(ours, cwd=ROOT, stdout=file, stderr=file) as scheduler,
-    ):
-        try:
-            run = subprocess.run(batsim, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT)
-            assert run.returncode == 0, run.stderr + log.read_text()
-            assert scheduler.wait(timeout=LIMIT) == 0, log.read_text()
-        finally:
-            scheduler.kill()
-    assert starts(tmp_path / "batsim_jobs.csv") == starts(embedded / "embedded_jobs.csv")
-    for name in ("batsim_schedule.csv", "batsim_users.csv"):
-        assert (tmp_path / name).is_file()
+    assert "Usage" in called.stdout

@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import docker
+import msgspec
 import pytest
 import yaml
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
@@ -147,13 +148,12 @@ def test_memory_and_processes_are_limited(
     assert options in command
 
 
-@pytest.mark.parametrize("variable", [MEMORY_VARIABLE, PROCESSES_VARIABLE])
-def test_what_is_no_limit_is_refused(
-    engine: MagicMock, variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(variable, "lots")
-    with pytest.raises(UsageError, match=f"{variable}.*lots"):
-        DockerLauncher().check()
+def test_what_is_no_limit_is_refused(engine: MagicMock, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in (MEMORY_VARIABLE, PROCESSES_VARIABLE):
+        monkeypatch.setenv(variable, "lots")
+        with pytest.raises(UsageError, match=f"{variable}.*lots"):
+            DockerLauncher().check()
+        monkeypatch.delenv(variable)
 
 
 def test_a_container_that_is_out_of_memory_says_so(engine: MagicMock, folder: RunFolder) -> None:
@@ -201,10 +201,10 @@ def test_one_variable_names_the_image(engine: MagicMock, monkeypatch: pytest.Mon
         DockerLauncher().check()
 
 
-@pytest.mark.parametrize("name", ["mine/batsim:4.1.0"])
 def test_an_image_of_a_registry_is_run_and_kept_by_its_digest(
-    engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch, name: str
+    engine: MagicMock, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    name = "mine/batsim:4.1.0"
     monkeypatch.setenv(IMAGE_VARIABLE, name)
     digests = ["elsewhere/batsim@sha256:" + 64 * "e", f"mine/batsim@{DIGEST}"]
     engine.images.get.return_value.attrs["RepoDigests"] = digests
@@ -267,3 +267,24 @@ def test_a_container_that_is_gone_is_told_at_once(engine: MagicMock, folder: Run
             process.poll()
     container.remove.assert_not_called()
     assert engine.close.call_count == docker.from_env.call_count
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "version"), [(["batsim"], "v4.2.0"), (None, "v5.0.0-rc2"), ([], "v5.0.0-rc2")]
+)
+def test_an_image_is_asked_for_its_version(
+    engine: MagicMock, folder: RunFolder, entry_point: Any, version: str
+) -> None:
+    """That of Batsim 5 has no entry point: its arguments begin with the program."""
+    engine.images.get.return_value.attrs["Config"]["Entrypoint"] = entry_point
+    engine.containers.create.return_value.logs.return_value = [f"{version}\n".encode()]
+    launcher = DockerLauncher()
+    launcher.check()
+    batsim5 = launcher.is_batsim5(folder, 1)
+    assert batsim5 is (version > "v5")
+    program = [] if entry_point else ["batsim"]
+    assert engine.containers.create.call_args.kwargs["command"] == [*program, "--version"]
+    folder = msgspec.structs.replace(folder, batsim5=batsim5)
+    arguments = launcher.arguments(folder, "ipc:///x")
+    assert launcher.command(arguments, folder)[-len(program + arguments) :] == program + arguments
+    assert ("/data/output/out_" in arguments) is batsim5

@@ -158,8 +158,6 @@ def test_a_killed_run_leaves_nothing(tmp_path: Path, stop: bool) -> None:
 
 WAYS = {
     "sys_exit": "raise SystemExit(0)",
-    "generator": "raise GeneratorExit",
-    "cancelled": "import asyncio; raise asyncio.CancelledError",
     "interrupt": "raise KeyboardInterrupt",
 }
 POLICY = """

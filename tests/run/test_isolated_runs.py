@@ -8,11 +8,10 @@ import random
 import sys
 import threading
 from collections import ChainMap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ import pytest
 from batsched_py import Rules, Workload, simulate
 from batsched_py.plugins import plugins
 from batsched_py.workload.load import load_workload
-from helpers.calling import command
+from batsched_users.models.rigid import Rigid
 
 POLICIES = """
 import os, random, sys
@@ -82,32 +81,15 @@ class MovesAway(First):
         return jobs
 """
 USERS = """
-from math import inf
+from batsched_users.models.rigid import Rigid
 
-
-class Replay:
-    def __init__(self, workload):
-        self.profiles = workload.profiles
-        self.jobs = workload.jobs
-
-    def next_submission(self):
-        return self.jobs[0].submit_time if self.jobs else inf
-
-    def jobs_to_submit(self, now):
-        while self.jobs and self.jobs[0].submit_time <= now:
-            yield self.jobs.pop(0)
-
-    def job_ended(self, now, job, state):
-        pass
-
-
-class Scales(Replay):
+class Scales(Rigid):
     def __init__(self, workload):
         super().__init__(workload)
-        for profile in self.profiles.values():
+        for profile in workload.profiles.values():
             profile["delay"] *= 1 + len(profile["steps"])
             profile["steps"].append(1)
-        for job in self.jobs:
+        for job in workload.jobs:
             job.size = 1
             job.extra["tags"].append("scaled")
             job.extra["deep"]["list"].insert(0, 100)
@@ -147,30 +129,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     return tmp_path
 
 
-def of_campaign(folder: Path, policies: list[str], users: list[str]) -> dict[str, bytes]:
-    """Return the jobs of each run by its policy and users, of a campaign in one process."""
-    name = f"of_{policies[0]}"
-    lists = {
-        "log": ["w.json"],
-        "scheduler": [f"policies.py:{policy}" for policy in policies],
-        "users": [user if user == "rigid" else f"models.py:{user}" for user in users],
-    }
-    lines = [f"{key} = {json.dumps(value)}" for key, value in lists.items()]
-    text = "\n".join([f'name = "{name}"', "[run]", *lines, ""])
-    (folder / f"{name}.toml").write_text(text)
-    arguments = ("campaign", f"{name}.toml", "-e", name, "--jobs", "1", "--no-report")
-    done = command(folder, *arguments)
-    assert done.returncode == 0, done.stderr
-    found = {}
-    for path in (folder / name / "runs").iterdir():
-        run = json.loads((path / "out_run.json").read_bytes())["run"]
-        which = f"{run['scheduler'].partition(':')[2]} {run['users'].partition(':')[2]}"
-        found[which] = (path / "out_jobs.csv").read_bytes()
-    return found
-
-
 def of_notebook(workload: Workload, which: list[str]) -> dict[str, bytes]:
-    """Return the same of simulations of one workload; each is made once more at the end."""
+    """Return the jobs of runs of one workload by policy and users; all are made once more."""
     found: dict[str, bytes] = {}
     for name in [*which, *which]:
         policy, _, users = name.partition(" ")
@@ -186,16 +146,16 @@ def of_notebook(workload: Workload, which: list[str]) -> dict[str, bytes]:
 
 
 def test_a_run_gives_what_it_gives_alone(folder: Path) -> None:
-    users = ["rigid", "Scales"]
-    forward = of_campaign(folder, POLICY_NAMES, users)
-    assert len(forward) == len(POLICY_NAMES) * len(users)
+    names = [policy + users for policy in POLICY_NAMES for users in ("", " Scales")]
+    forward: dict[str, bytes] = {}
+    for name in names:
+        forward |= of_notebook(load_workload("w.json", Rules()), [name])
     assert len(set(forward.values())) > len(POLICY_NAMES)  # they differ
-    assert of_campaign(folder, POLICY_NAMES[::-1], users[::-1]) == forward
     import helper  # type: ignore[import-not-found]  # as a notebook has it
 
     helper.COUNTS[0] = 5
     loaded = load_workload("w.json", Rules())
-    assert of_notebook(loaded, sorted(forward)) == forward
+    assert of_notebook(loaded, names[::-1]) == forward
     some = sorted(forward)[::3]
     with ThreadPoolExecutor(4) as pool:
         found = dict(ChainMap(*pool.map(lambda name: of_notebook(loaded, [name]), some)))
@@ -225,55 +185,28 @@ def test_a_package_is_imported_anew_in_each_run(
     assert some_package.COUNTS == [0]
 
 
-class Changing:
-    """Users who do something to the process, and submit what was recorded."""
-
-    def __init__(self, workload: Workload, *, do: str) -> None:
-        self.profiles = workload.profiles
-        self._jobs = workload.jobs
-        self.stop = threading.Event()
-        if do == "folder":
-            os.chdir("/")
-        elif do == "thread":
-            threading.Thread(target=self.stop.wait, name="waits", daemon=True).start()
-        elif do == "random":
-            random.random()
-        elif do == "numpy":
-            np.random.random()
-
-    def next_submission(self) -> float:
-        return 0.0 if self._jobs else float("inf")
-
-    def jobs_to_submit(self, now: float) -> list[Any]:
-        jobs, self._jobs = self._jobs, []
-        return jobs
-
-    def job_ended(self, now: float, job: Any, state: str) -> None:
-        pass
-
-
 @pytest.mark.parametrize(
     ("do", "note"),
     [
-        ("folder", "working directory to /"),
-        ("thread", "(waits)"),
-        ("random", "generator of random,"),
-        ("numpy", "generator of numpy.random,"),
-        ("nothing", None),
+        (lambda stop: os.chdir("/"), "working directory to /"),
+        (lambda stop: threading.Thread(target=stop, name="waits", daemon=True).start(), "(waits)"),
+        (lambda stop: random.random(), "generator of random,"),
+        (lambda stop: np.random.random(), "generator of numpy.random,"),
+        (lambda stop: None, None),
     ],
 )
 def test_what_a_plug_in_does_to_the_process_is_undone_and_noted(
-    folder: Path, do: str, note: str | None
+    folder: Path, do: Callable[[Callable[[], object]], object], note: str | None
 ) -> None:
     states = random.getstate(), str(np.random.get_state())
-    made = []
+    stop = threading.Event()
 
-    def users(workload: Workload, **options: Any) -> Changing:
-        made.append(Changing(workload, do=do))
-        return made[-1]
+    def users(workload: Workload) -> Rigid:
+        do(stop.wait)
+        return Rigid(workload)
 
     result = simulate("w.json", users=users)
-    made[-1].stop.set()
+    stop.set()
     found = [line for line in result.notes if "a plug-in" in line]
     assert [note in line for line in found if note] == [True] * (note is not None)
     assert len(found) == (note is not None)

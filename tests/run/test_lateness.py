@@ -20,11 +20,7 @@ from helpers.calling import command
 PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()
 CODE = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 RELAY = next(code for code in CODE if "class Relay" in code)
-MADE_UP = {
-    "site": {"weeks": 1, "nb_users": 3},
-    "weekly": {"weeks": 1},
-    "synthetic": {"jobs": 20},
-}
+MADE_UP = {"site": {"weeks": 1, "nb_users": 3}, "synthetic": {"jobs": 20}}
 LATENESS = ("mean_lateness", "relative_lateness", "additional_lateness")
 
 
@@ -40,28 +36,22 @@ def relay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "relay.py:Relay"
 
 
-def recorded(log: Workload) -> pd.Series[float]:
-    """Return when each job of a log was recorded."""
-    return pd.Series({job.id: job.submit_time for job in log.jobs})
-
-
 def check_replayed(result: Result, log: Workload) -> None:
     """Assert that all jobs of the log came, each with its own lateness."""
     jobs = result.jobs.set_index("job_id")
-    late = jobs["submission_time"] - recorded(log)
+    late = jobs["submission_time"] - pd.Series({job.id: job.submit_time for job in log.jobs})
     assert len(jobs) == len(log.jobs)
     np.testing.assert_allclose(jobs["lateness"], late.loc[jobs.index], rtol=0, atol=2e-6)
     assert result.table.lateness.mean() == pytest.approx(late.mean(), abs=1e-5)
 
 
-@pytest.mark.parametrize("backend", ["embedded", pytest.param("socket", marks=pytest.mark.process)])
-def test_the_model_of_the_tutorial_has_its_lateness(relay: str, backend: str) -> None:
+def test_the_model_of_the_tutorial_has_its_lateness(relay: str) -> None:
     """It says nothing of recorded times, and 50 jobs take 7.7 days instead of 0.9.
 
     The page says by how many hours they are late.
     """
     log = load_workload(find_log("sample"), make_rules(first=50))
-    result = simulate("sample", first=50, users=relay, user_options={"pause": 60}, backend=backend)
+    result = simulate("sample", first=50, users=relay, user_options={"pause": 60})
     check_replayed(result, log)
     assert f"a mean of {result.table.lateness.mean() / HOUR:.0f} h" in PAGE
 
@@ -86,41 +76,14 @@ def test_what_is_made_up_was_not_recorded(tmp_path: Path, sample: Workload, user
     assert np.isnan(read_jobs(tmp_path / "out_jobs.csv").lateness).all()
 
 
-def test_only_the_recorded_jobs_of_a_population_have_a_lateness(
-    tmp_path: Path, sample: Workload
-) -> None:
-    file = tmp_path / "people.toml"
-    file.write_text(
-        '[[member]]\nmodel = "feedback"\nrest = true\n'
-        '[[member]]\nmodel = "site"\noptions = { weeks = 1, nb_users = 3 }\n'
-    )
-    result = simulate(sample, users="population", user_options={"file": str(file)}, nodes=48)
-    table = result.table
-    replays = np.array([user.startswith("feedback:") for user in table.user])
-    np.testing.assert_array_equal(np.isfinite(table.lateness), replays)
-    assert replays.sum() == len(sample.jobs) < len(replays)
-    late = table.lateness[replays]
-    overall = result.measured["overall"]
-    assert overall["mean_lateness"] == pytest.approx(late.mean())
-    assert overall["additional_lateness"] == pytest.approx(2 * late.mean() / (len(late) - 1))
-    span = np.ptp(recorded(sample))
-    assert overall["relative_lateness"] == pytest.approx(1 + late.mean() / span)
-
-
 # Notes on jobs that never came -------------------------------------------------------------------
 
 LAZY = """
-from math import inf
-class Lazy:
+from batsched_users.models.rigid import Rigid
+class Lazy(Rigid):
     def __init__(self, workload, *, most=3):
-        self.profiles = workload.profiles
-        self.left = workload.jobs[:most]
-    def next_submission(self):
-        return self.left[0].submit_time if self.left else inf
-    def jobs_to_submit(self, now):
-        return [self.left.pop(0)]
-    def job_ended(self, now, job, state):
-        pass
+        del workload.jobs[most:]
+        super().__init__(workload)
 """
 
 

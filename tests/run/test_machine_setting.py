@@ -13,7 +13,6 @@ from batsched_py.errors import UsageError
 from batsched_py.workload.batsim.batsim_workload import write_workload
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_py.workload.machine_file import read_machine
-from helpers.calling import command
 
 NODES = """
 [[nodes]]
@@ -111,19 +110,6 @@ def test_policies_see_the_fields_of_the_log(machine: Path) -> None:
     ]
 
 
-@pytest.mark.process
-@pytest.mark.parametrize("users", ["rigid", "feedback"])
-def test_it_is_the_same_behind_a_socket(machine: Path, tmp_path: Path, users: str) -> None:
-    """The partitions are the scheduler's matter: nothing of them is the simulator's."""
-    text = MACHINE + "[[outages]]\nbegin = 20000\nend = 60000\n"
-    machine.write_text(text)
-    settings: dict[str, Any] = {"machine": machine, "users": users, "node_factor": 1.5, "first": 80}
-    here = simulate("sample", **settings).jobs
-    there = simulate("sample", **settings, backend="socket", folder=tmp_path / "run").jobs
-    columns = ["job_id", "starting_time", "finish_time", "allocated_resources", "final_state"]
-    pd.testing.assert_frame_equal(here[columns], there[columns], atol=1e-6, rtol=0)
-
-
 def test_a_batsim_workload_takes_whole_nodes_too(machine: Path, tmp_path: Path) -> None:
     """Its jobs name their partitions, or say the log's number."""
     described = read_machine(machine)
@@ -159,17 +145,3 @@ def test_a_batsim_workload_takes_whole_nodes_too(machine: Path, tmp_path: Path) 
 def test_what_makes_no_sense(machine: Path, wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         simulate("sample", **{"machine": machine, **wrong})
-
-
-def test_a_campaign_may_be_given_a_machine(machine: Path, tmp_path: Path) -> None:
-    """It is meant from here, though one of that name lies beside the campaign file."""
-    (tmp_path / "study").mkdir()
-    (tmp_path / "study" / "machine.toml").write_text("[[nodes]]\ncount = 64\n")
-    (tmp_path / "study" / "c.toml").write_text('[run]\nfirst = 20\nmachine = "machine.toml"\n')
-    for given, size in (([], 64), (["--machine", machine.name], 32)):
-        out = f"out{size}"
-        done = command(
-            tmp_path, "campaign", "study/c.toml", "-e", out, "--jobs", 1, "--no-report", *given
-        )
-        assert done.returncode == 0, done.stderr
-        assert set(pd.read_csv(tmp_path / out / "results.csv")["nb_res"]) == {size}

@@ -7,41 +7,19 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py import Machine, WaitingQueue, simulate
 from batsched_py.errors import UsageError
 from batsched_py.plugins.plugins import SCHEDULERS, list_names, load
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
-from batsched_py.workload.conversion_rules import PRESETS
 from helpers.endless import Users
-from helpers.examples import few_examples
-
-ROWS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "submit_time": st.integers(0, 50),
-            "wait_time": st.just(0),
-            "run_time": st.sampled_from([0, 0, 0.3, 20]),
-            "requested_processors": st.integers(1, 9),
-            "requested_time": st.sampled_from([-1, -1, 0, 0.2, 30]),
-            "status": st.sampled_from([1, 5]),
-            "user": st.integers(0, 2),
-        }
-    ),
-    min_size=1,
-    max_size=12,
-)
 
 
+@pytest.mark.parametrize("preset", ["default", "replay-feedback"])
 @pytest.mark.parametrize("name", list_names(SCHEDULERS))
-@few_examples
-@given(ROWS, st.sampled_from(list(PRESETS)), st.sampled_from(["rigid", "feedback"]))
-def test_a_policy_runs_or_refuses_before_it_begins(
-    name: str, rows: list[dict[str, Any]], preset: str, users: str
-) -> None:
+def test_a_policy_runs_or_refuses_before_it_begins(name: str, preset: str) -> None:
+    """Jobs of no or little time, too wide, withdrawn, and with and without a request."""
     began = False
 
     class Watched(load(SCHEDULERS, name)):  # type: ignore[misc]
@@ -50,19 +28,25 @@ def test_a_policy_runs_or_refuses_before_it_begins(
             began = True
             yield from super().schedule(now, queue, machine)
 
-    runs_always = {"requested_processors": 1, "run_time": 20, "requested_time": 30, "status": 1}
-    frame = pd.DataFrame([*rows, rows[0] | runs_always])
+    frame = pd.DataFrame(
+        {
+            "submit_time": range(8),
+            "wait_time": 0,
+            "run_time": [0, 0, 0.3, 20, 0, 20, 20, 20],
+            "requested_processors": [1, 8, 1, 9, 1, 2, 8, 1],
+            "requested_time": [-1, 0, 0.2, -1, -1, -1, 30, 30],
+            "status": [1, 1, 1, 1, 5, 1, 1, 1],
+        }
+    )
     frame.attrs = {"MaxProcs": 8}
     try:
-        result = simulate(frame, scheduler=Watched, rules=preset, users=users, progress=False)
+        result = simulate(frame, scheduler=Watched, rules=preset, progress=False)
     except UsageError:
         assert preset != "default"
         assert not began
     else:
-        withdrawn = (frame.status == 5) & (frame.run_time == 0)
-        if preset == "default":
-            assert len(result.table.submit) == (~withdrawn).sum()
-            assert ("dropped: withdrawn" in " ".join(result.settings["notes"])) == withdrawn.any()
+        assert preset != "default" or len(result.table.submit) == 7
+        assert preset != "default" or "dropped: withdrawn" in " ".join(result.settings["notes"])
 
 
 def test_what_helps_is_named() -> None:

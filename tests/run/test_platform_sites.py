@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from batsched_py import simulate
-from batsched_py.errors import PlatformError, UsageError
+from batsched_py.errors import PlatformError
 from batsched_py.run.resolved_machine import read_sites, resolve_machine
 from batsched_py.run.settings import Settings
 from batsched_py.support.installation import platforms_folder
@@ -20,8 +20,8 @@ from helpers.processors import processors
 MASTER = '<zone id="front" routing="Full"><host id="master_host" speed="1Gf"/></zone>'
 
 
-def platform(folder: Path, inside: str, name: str = "p.xml") -> Path:
-    path = folder / name
+def platform(folder: Path, inside: str) -> Path:
+    path = folder / "p.xml"
     path.write_text(
         f'<platform version="4.1"><zone id="z" routing="Full">{MASTER}{inside}</zone></platform>'
     )
@@ -74,12 +74,6 @@ def test_sites_of_clusters(
     )
 
 
-def test_sites_of_another_size_than_the_platform(tmp_path: Path) -> None:
-    path = platform(tmp_path, cluster("a", "n", "0-3"))
-    with pytest.raises(UsageError, match=r"sites 2,3 .* 4 hosts"):
-        simulate("sample", platform=path, sites="2,3")
-
-
 def run_at_sites(path: Path, **settings: Any) -> tuple[str | None, list[str]]:
     run = Settings(platform=str(path), **settings).run()
     machine = resolve_machine(run)
@@ -95,11 +89,6 @@ def test_clusters_of_unequal_hosts_are_no_sites_and_that_is_said(tmp_path: Path)
     assert "'z' differ in speed" in note
     assert note in simulate("sample", platform=path, first=3).settings["notes"]
     assert run_at_sites(platform(tmp_path, unequal)) == (None, [])  # it has but one
-    sites, (note,) = run_at_sites(
-        platform(tmp_path, cluster("a", "x", "0-3") + cluster("b", "y", "0-3"), "p.txt")
-    )
-    assert sites is None
-    assert ".xml" in note
 
 
 def test_batsim_may_read_a_platform_that_we_cannot(tmp_path: Path) -> None:

@@ -63,8 +63,7 @@ def test_a_line_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "patience", "nb_lines"),
-    [(None, 10, 0), (None, 0.05, 1), (True, 10, 1), (False, 0, 0)],
+    ("asked", "patience", "nb_lines"), [(None, 10, 0), (None, 0.05, 1), (True, 10, 1)]
 )
 def test_elsewhere_a_line_a_minute(
     monkeypatch: pytest.MonkeyPatch, asked: bool | None, patience: float, nb_lines: int

@@ -10,11 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from batsched_py import (
-    Result,
-    draw_schedule,
-    simulate,
-)
+from batsched_py import Result, draw_schedule, simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
 from helpers.sealed_runs import seal
@@ -30,28 +26,6 @@ def prefix(result: Result, tmp_path_factory: pytest.TempPathFactory) -> Path:
     prefix = tmp_path_factory.mktemp("stored") / "out"
     result.write(prefix)
     return prefix
-
-
-def test_five_lines(result: Result) -> None:
-    lines = repr(result).splitlines()
-    overall = result.measured["overall"]
-    assert len(lines) == 5 + len(result.notes)
-    assert "easy" in lines[0]
-    assert "feedback" in lines[0]
-    assert f"{overall['nb_jobs']} (0 rejected) on 64 processors" in lines[1]
-    assert f"mean {overall['mean_waiting_time'] / 3600:.3f} h" in lines[2]
-    assert f"utilisation {overall['utilisation'] * 100:.3f} %" in lines[3]
-    assert f"mean {overall['mean_lateness'] / 3600:.3f} h" in lines[4]
-
-
-def test_notes_are_seen() -> None:
-    rows = {"submit_time": [0, 1, 2], "run_time": [5, -5, 5], "requested_processors": [9, 1, 1]}
-    strange = simulate(pd.DataFrame(rows | {"usr": ["<a>", "b", "c"]}), nodes=4)
-    whats = ("usr", "MaxProcs", "negative", "UTC", "wider")
-    for note, what in zip(strange.notes, whats, strict=True):
-        assert what in note
-    assert [line[16:] for line in repr(strange).splitlines()[5:]] == strange.notes
-    assert all(f"<li>{note}</li>" in strange._repr_html_() for note in strange.notes)
 
 
 def test_metrics_are_pandas_objects(result: Result) -> None:
@@ -90,6 +64,7 @@ def test_a_stored_run_is_the_same(result: Result, prefix: Path, ending: str) -> 
     pd.testing.assert_frame_equal(loaded.per_user, result.per_user)
     pd.testing.assert_frame_equal(loaded.jobs, result.jobs)
     assert repr(loaded) == repr(result)
+    assert all(f"<li>{note}</li>" in loaded._repr_html_() for note in loaded.notes)
     assert loaded.settings == json.loads(json.dumps(result.settings))
     again = prefix.with_name("again")
     loaded.write(again)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -53,22 +52,14 @@ def test_what_is_given_and_what_it_comes_to_have_the_same_defaults() -> None:
         ({"nodes": "64"}, "nodes '64': expected"),
         ({"nodes": 64.5}, "nodes 64.5: expected"),
         ({"seed": True}, "seed True: expected"),
-        ({"speed_factor": "2"}, "speed_factor '2': expected"),
-        ({"sites": 4}, "sites 4: expected"),
         ({"each_event": 1}, "each_event 1: expected"),
         ({"user_options": "patience=3"}, "user_options 'patience=3': expected"),
         ({"rules": 3}, "rules 3: expected"),
-        ({"timeouts": 3}, "timeouts 3: expected"),
     ],
 )
 def test_another_type_is_refused(given: dict[str, Any], expected: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(expected)}"):
         simulate("sample", first=5, **given)
-
-
-def test_a_mistyped_keyword() -> None:
-    with pytest.raises(TypeError, match=r"'schedular'.*'scheduler'"):
-        simulate("sample", schedular="easy")  # type: ignore[call-arg]
 
 
 def test_half_of_the_machine() -> None:
@@ -106,8 +97,6 @@ def test_another_process_is_given_the_same() -> None:
     ("keywords", "options", "template"),
     [
         ({"nodes": -1}, ["--nodes", "-1"], "{} -1: expected"),
-        ({"speed_factor": 0.0}, ["--speed-factor", "0"], "{} 0.0: expected"),
-        ({"node_factor": inf}, ["--node-factor", "inf"], "{} inf: expected"),
         ({"sessions": "max:20"}, ["--sessions", "max:20"], "choose users by {}"),
         ({"walltime": "doubel"}, ["--walltime", "doubel"], "{} 'doubel'"),
     ],
@@ -122,9 +111,3 @@ def test_errors_name_the_parameter_and_the_command_line_its_flag(
     assert "--" not in str(caught.value)
     done = command(None, "simulate", "sample", *options)
     assert template.format(f"--{name.replace('_', '-')}") in done.stderr
-
-
-def test_a_parameter_of_another_name_is_shown_as_the_option_that_it_is() -> None:
-    """Batsim's options have Batsim's names."""
-    done = command(None, "simulator", "-p", "x.xml", "--enable-profile-reuse")
-    assert "without --enable-dynamic-jobs" in done.stderr

@@ -22,15 +22,10 @@ from helpers.sealed_runs import unsealed
 FILES = ("jobs.csv", "schedule.csv")
 
 
-@pytest.fixture(scope="session")
-def sample() -> Path:
-    return SAMPLE_LOG
-
-
 @pytest.mark.process
-def test_same_inputs_same_bytes(tmp_path: Path, sample: Path) -> None:
+def test_same_inputs_same_bytes(tmp_path: Path) -> None:
     """In another process too, where hashes of strings differ."""
-    line = ["simulate", str(sample), "--users", "feedback", "-e"]
+    line = ["simulate", str(SAMPLE_LOG), "--users", "feedback", "-e"]
     assert command(tmp_path, *line, "a").returncode == 0
     other = [sys.executable, "-m", "batsched_py", *line, "b"]
     subprocess.run(other, cwd=tmp_path, check=True, capture_output=True)
@@ -42,19 +37,19 @@ def test_same_inputs_same_bytes(tmp_path: Path, sample: Path) -> None:
     assert runs[0] == runs[1]
 
 
-def test_run_json_knows_the_files_that_were_read(tmp_path: Path, sample: Path) -> None:
+def test_run_json_knows_the_files_that_were_read(tmp_path: Path) -> None:
     """By the content: one that is edited later gives another run, though it is called the same."""
     signal = tmp_path / "prices.csv"
     signal.write_text("time,price\n0,5\n7200,400\n")
     options = {"signal": str(signal), "red_from": 300}
-    result = simulate(sample, users="sufficient", user_options=options)
+    result = simulate(SAMPLE_LOG, users="sufficient", user_options=options)
     known = hashlib.sha256(signal.read_bytes()).hexdigest()[:12]
     assert result.settings["provenance"] == {"files": {"prices.csv": known}}
-    assert "provenance" not in simulate(sample, first=1).settings  # the log is the input
+    assert "provenance" not in simulate(SAMPLE_LOG, first=1).settings  # the log is the input
 
 
-def test_run_json_holds_what_determines_the_run(tmp_path: Path, sample: Path) -> None:
-    result = simulate(sample, users="feedback", sessions="arrival:30", speed_factor=2.0, seed=7)
+def test_run_json_holds_what_determines_the_run(tmp_path: Path) -> None:
+    result = simulate(SAMPLE_LOG, users="feedback", sessions="arrival:30", speed_factor=2.0, seed=7)
     result.write(tmp_path / "deep" / "out")
     run = json.loads((tmp_path / "deep" / "out_run.json").read_text())
     assert run["run"]["user_options"] == {"sessions": "arrival:30"}
@@ -70,12 +65,12 @@ def test_run_json_holds_what_determines_the_run(tmp_path: Path, sample: Path) ->
     assert metrics["overall"]["mean_lateness"] == pytest.approx(mean, abs=1e-5)
 
 
-def test_a_converted_workload_gives_the_same_schedule(tmp_path: Path, sample: Path) -> None:
+def test_a_converted_workload_gives_the_same_schedule(tmp_path: Path) -> None:
     """Rigid and with users: user and recorded end travel in the workload file."""
     path = tmp_path / "sample.json"
-    assert command(tmp_path, "convert", sample, path).returncode == 0
+    assert command(tmp_path, "convert", SAMPLE_LOG, path).returncode == 0
     for users in ("rigid", "feedback"):
-        ours, theirs = simulate(path, users=users), simulate(sample, users=users)
+        ours, theirs = simulate(path, users=users), simulate(SAMPLE_LOG, users=users)
         assert ours.jobs_csv() == theirs.jobs_csv()
 
 
@@ -84,15 +79,9 @@ def test_a_converted_workload_gives_the_same_schedule(tmp_path: Path, sample: Pa
     [
         ("no-such.swf", 2, "no-such.swf"),
         ("sample --scheduler esay", 2, "did you mean 'easy'"),
-        ("sample --rules predict", 2, "predictsim"),
-        ("sample --seed -1", 2, "at least 0"),
         ("sample --platform x.xml --nodes 3", 2, "give one"),
         ("sample --users feedback --sessions arival:60", 2, "arrival"),
-        ("sample --users feedback -U sessions=60", 2, "arrival"),
-        ("sample -O depth=3", 2, "depth"),
         ("sample -O depth", 2, "key=value"),
-        ("sample --platform none.xml", 2, "none.xml"),
-        ("sample --no-such-option", 2, "--no-such-option"),
         ("nobody.swf --users feedback", 2, "--unknown-user"),
         ("sample --each-event --check-against socket", 2, "--backend embedded"),
         ("sample --timeouts run=5", 2, "--timeouts"),
@@ -114,11 +103,11 @@ def test_options_of_plugins() -> None:
             parse_options(wrong, "-O")
 
 
-def test_shake_changes_the_order_and_is_repeatable(sample: Path) -> None:
+def test_shake_changes_the_order_and_is_repeatable() -> None:
     """Another order of simultaneous events; the same seed gives the same schedule."""
-    assert simulate(sample, shake=1).jobs_csv() == simulate(sample, shake=1).jobs_csv()
+    assert simulate(SAMPLE_LOG, shake=1).jobs_csv() == simulate(SAMPLE_LOG, shake=1).jobs_csv()
     users = {"users": "feedback", "sessions": "arrival:0", "speed_factor": 0.5}
-    shaken = {simulate(sample, shake=seed, **users).jobs_csv() for seed in range(3)}
+    shaken = {simulate(SAMPLE_LOG, shake=seed, **users).jobs_csv() for seed in range(3)}
     assert len(shaken) > 1
 
 
@@ -143,7 +132,6 @@ def test_a_recording_takes_the_place_of_an_earlier_one_at_the_end(tmp_path: Path
     [
         ("__init__", "FileNotFoundError(2, 'no', 'x.csv')"),
         ("schedule", "BrokenPipeError('y')"),
-        ("schedule", "ZeroDivisionError('z')"),
         ("statistics", "FileNotFoundError(2, 'no', 'x.csv')"),
     ],
 )
@@ -159,9 +147,9 @@ def test_an_error_in_a_plug_in_is_one_line_with_its_place(
     assert f"p.py:5, in {where}" in error
 
 
-def test_what_is_replaced_is_told(tmp_path: Path, sample: Path) -> None:
+def test_what_is_replaced_is_told(tmp_path: Path) -> None:
     def notes(*line: str) -> str:
-        done = command(tmp_path, "simulate", sample, "--first", "20", *line)
+        done = command(tmp_path, "simulate", SAMPLE_LOG, "--first", "20", *line)
         assert done.returncode == 0
         return done.stderr.partition("note: replaced out_* of ")[2].partition(": ")[2]
 
@@ -169,12 +157,9 @@ def test_what_is_replaced_is_told(tmp_path: Path, sample: Path) -> None:
     same = notes()
     assert "same settings" in same
     assert "(easy, users rigid, on sample" in notes("--scheduler", "fcfs")
-    policy = (
-        "from batsched_py.schedulers.easy import Easy\nfrom helper import *\nclass P(Easy): ...\n"
-    )
-    (tmp_path / "p.py").write_text(policy)
-    for helper, note in (("x = 1", "another run ("), ("x = 2", "(changed since: helper.py)\n")):
-        (tmp_path / "helper.py").write_text(helper)
+    policy = "from batsched_py.schedulers.easy import Easy\nclass P(Easy): x = {}\n"
+    for x, note in ((1, "another run ("), (2, "(changed since: p.py)\n")):
+        (tmp_path / "p.py").write_text(policy.format(x))
         assert note in notes("--scheduler", "p.py:P")
     assert notes("--scheduler", "p.py:P") == same
     (tmp_path / "out_run.json").write_text("{}")  # of Batsim, or of long ago

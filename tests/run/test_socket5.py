@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.run.simulate import simulate
-from batsched_py.transport.exchange_replay import Turn, read_decisions, read_turns
 from batsched_studies.real_batsim.cases import CASES, Case
-from helpers.calling import command
 
 pytestmark = pytest.mark.process
 
@@ -60,48 +57,3 @@ def test_the_same_jobs_to_the_byte(case: Case, tmp_path: Path) -> None:
     assert here.count("\n") > 100
     check_equal(case, here, five)
     check_equal(case, four, five)
-
-
-@pytest.fixture(scope="module")
-def exchanges(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The same simulation recorded in both protocols: users whose think times have digits."""
-    folder = tmp_path_factory.mktemp("exchanges")
-    for side in ("socket", "socket5"):
-        simulate(
-            "sample",
-            first=150,
-            users="feedback",
-            speed_factor=1.3,
-            backend=side,
-            record=folder / side,
-        ).write(folder / f"of_{side}")
-    return {side: folder / side for side in ("socket", "socket5")}
-
-
-def told(turn: Turn) -> tuple[float, list[str], object]:
-    assert turn.reply is not None
-    kinds = sorted(type(event).__name__ for event in turn.message.events)
-    return turn.message.now, kinds, read_decisions(turn.reply)
-
-
-def test_recordings_of_both_say_the_same(exchanges: dict[str, Path]) -> None:
-    """What was told, when and what was decided: what only the protocols need is not among it."""
-    four, five = (list(map(told, read_turns(exchanges[side]))) for side in ("socket", "socket5"))
-    assert four[1:] == five[1:]
-    assert len(four) > 300
-
-
-@pytest.mark.parametrize(
-    ("side", "scheduler"), [("socket", "easy"), ("socket5", "easy"), ("socket5", "fcfs")]
-)
-def test_replay_says_the_same_of_both(
-    exchanges: dict[str, Path], side: str, scheduler: str
-) -> None:
-    folder = exchanges[side].parent
-    users = ["--users", "feedback", "--log", "sample", "--first", "150", "--speed-factor", "1.3"]
-    done = command(folder, "replay", side, "--scheduler", scheduler, *users)
-    if scheduler == "easy":
-        assert done.returncode == 0, done.stderr
-    else:
-        assert done.returncode == 1
-        assert "fcfs" in done.stderr

@@ -45,14 +45,8 @@ def test_sampling_at_least_a_value() -> None:
     assert np.mean(drawn) == pytest.approx(90, abs=0.2)
     assert np.std(drawn) == pytest.approx(20 / 12**0.5, abs=0.1)
     assert waits.sample(random, least=120) == 120  # there is none: the bound itself
-
-
-def test_sampling_without_a_bound_or_from_0_on() -> None:
-    """Of -10 to 10, half are below 0; at least 0 means those from 0 to 10, not 0 for the others."""
     lateness = Quantiles(ABOUT, ((0, -10), (1, 10)))
-    random = Random(4)
-    drawn = [lateness.sample(random) for _ in range(20_000)]
-    assert np.mean(drawn) == pytest.approx(0, abs=0.2)
+    assert np.mean([lateness.sample(random) for _ in drawn]) == pytest.approx(0, abs=0.2)
     assert np.mean([lateness.sample(random, least=0) for _ in drawn]) == pytest.approx(5, abs=0.1)
 
 
@@ -130,22 +124,6 @@ def test_weights_count() -> None:
 
 
 LOGNORMAL = np.random.default_rng(5).lognormal(4.0, 2.5, 100_000)  # mean 1200, median 55
-SPIKES = np.repeat([1.0, 60.0, 3600.0, 64800.0], [50_000, 30_000, 19_000, 1_000])
-
-
-@pytest.mark.parametrize("values", [LOGNORMAL, SPIKES, np.full(1000, 12.0)])
-def test_sampling_what_was_learnt(values: np.ndarray) -> None:
-    """Heavy tails and spikes keep their mean within 1 %, and their percentiles exactly."""
-    learnt = learn_quantiles(values, ABOUT)
-    assert len(learnt.pairs) <= 400
-    assert learnt.mean == pytest.approx(values.mean(), rel=0.005)
-    for percent in range(0, 101, 5):
-        place = max(0, percent * len(values) // 100 - 1)
-        assert learnt.quantile(percent / 100) == np.sort(values)[place]
-    random = Random(2)
-    drawn = [learnt.sample(random) for _ in range(50_000)]
-    error = 4 * values.std() / len(drawn) ** 0.5 + 0.005 * values.mean()
-    assert abs(np.mean(drawn) - values.mean()) <= error
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60), st.floats(0, 1))
@@ -158,11 +136,7 @@ def test_below_undoes_quantile(values: list[int], probability: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "distribution",
-    [
-        learn_quantiles(LOGNORMAL, ABOUT),
-        learn_shares([1, 1, 3, 2.5], ABOUT),
-    ],
+    "distribution", [learn_quantiles(LOGNORMAL, ABOUT), learn_shares([1, 1, 3, 2.5], ABOUT)]
 )
 def test_files_keep_everything(tmp_path: Path, distribution: Quantiles | Probabilities) -> None:
     """What is read is what was written; the file is a JSON object that others can read."""
@@ -183,15 +157,12 @@ DESCRIBED = ', "description": ""'
     ("rest", "message"),
     [
         ("}", "`description`"),
-        (DESCRIBED + ", 1", "malformed"),
         (DESCRIBED + "}", "quantiles or probabilities"),
         (DESCRIBED + ', "quantiles": [[0, 1]]}', "from 0 to 0"),
-        (DESCRIBED + ', "quantiles": []}', "no pairs"),
         (DESCRIBED + ', "quantiles": [[0, 1], [0, 2], [1, 2]]}', r"\[0.0, 2.0\] follows"),
         (DESCRIBED + ', "quantiles": [[0, 2], [1, 1]]}', "do not ascend"),
         (DESCRIBED + ', "probabilities": [[1, 0.5]]}', "sum 0.5"),
         (DESCRIBED + ', "probabilities": [[1, 1.5], [2, -0.5]]}', "numbers >= 0"),
-        (DESCRIBED + ', "probabilities": [[2, 0.5], [1, 0.5]]}', "expected ascending"),
     ],
 )
 def test_wrong_files_are_named(tmp_path: Path, rest: str, message: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from math import inf, nan
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +38,11 @@ def test_a_window_across_midnight_and_another() -> None:
         (22 * HOUR, 26 * HOUR),
         (32 * HOUR, 33 * HOUR),
     ]
-
-
-def test_hours_are_the_logs_clock() -> None:
-    """Second 0 is 15:00: the window opens an hour later."""
-    signal = read_signal("16:00-20:00", Calendar(at_origin=15 * HOUR))
-    assert signal.spans(RED, 0, DAY) == [(HOUR, 5 * HOUR)]
+    later = read_signal("16:00-20:00", Calendar(at_origin=15 * HOUR))  # second 0 is 15:00
+    assert later.spans(RED, 0, DAY) == [(HOUR, 5 * HOUR)]
 
 
 STATES_FILE = "time,state\n100,yellow\n200,red\n300,green\n400,yellow\n"
-HOURS_FILE = "time,state\n3600,yellow\n7200,red\n10800,green\n14400,yellow\n"
 
 
 @pytest.fixture
@@ -71,27 +66,12 @@ def test_states_of_a_file(write: Write) -> None:
     assert signal.spans(GREEN, 0, 600) == [(0, 100), (300, 400), (500, 600)]
 
 
-def test_a_file_that_repeats(write: Write) -> None:
-    signal = read_signal(write(HOURS_FILE), MONDAY, repeats=True)
-    hours = (-0.5, 0.5, 1, 5, 6.5)  # a round is four hours long
-    states = [signal.state(hour * HOUR) for hour in hours]
-    assert states == [GREEN, YELLOW, YELLOW, YELLOW, RED]
-    assert signal.better_from(4.5 * HOUR) == 7 * HOUR  # over the end of a round
-
-
 def test_values_and_thresholds(write: Write) -> None:
     """A threshold is in the worse state; only one of them is enough."""
     file = write("time,gCO2/kWh\n0,100\n10,200\n20,300\n30,299.9\n")
     signal = read_signal(file, MONDAY, yellow_from=200, red_from=300)
     assert list(signal.states) == [GREEN, YELLOW, RED, YELLOW]
     assert list(read_signal(file, MONDAY, red_from=250).states) == [GREEN, GREEN, RED, RED]
-
-
-def test_dates_are_put_on_the_logs_clock(write: Write) -> None:
-    """A Tuesday 6:00 of the file is Tuesday 6:00 of the log, whose second 0 is Monday 12:00."""
-    file = write("time,state\n2024-01-16T06:00,red\n2024-01-16T07:00:00,green\n")
-    signal = read_signal(file, Calendar(at_origin=12 * HOUR))
-    assert signal.spans(RED, 0, 7 * DAY) == [(18 * HOUR, 19 * HOUR)]
 
 
 PARIS = Calendar.of_clock(1705273200.0, "Europe/Paris")
@@ -103,7 +83,6 @@ PARIS = Calendar.of_clock(1705273200.0, "Europe/Paris")
     [
         ("2024-01-16T06:00", "2024-01-16T07:00"),
         ("2024-01-16T06:00+01:00", "2024-01-16T06:00Z"),
-        ("2024-01-16 05:00:00+00:00", "2024-01-16 06:00:00+00:00"),
         ("1705381200", "1705384800"),
         ("2024-07-16T06:00+02:00", "2024-07-16T05:00Z"),
     ],
@@ -139,45 +118,42 @@ def test_values_within(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
+    ("signal", "said"),
+    [
+        ("16:00-16:00", "two different"),
+        ("16:00-24:30", "'24:30'"),
+        ("25:00-26:00", "'25:00'"),
+        ("16:00-20:00,8-9", "'8'"),
+        ("no.csv", "no file"),
+    ],
+)
+def test_wrong_signals_are_told(signal: str, said: str) -> None:
+    with pytest.raises(BatschedError, match=said):
+        read_signal(signal, MONDAY)
+    with pytest.raises(BatschedError, match="from a file"):
+        read_signal("16:00-20:00", MONDAY, red_from=3.0)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("hour,state\n", ":1: expected"),
         ("time,state\n0,red\n10,redd\n", ":3: state 'redd'.*'red'"),
         ("time,state\n0,red\nnoon,green\n", ":3: time 'noon'"),
         ("time,state\n10,red\n10,green\n", ":3: the time 10"),
-        ("time,state\n10,red\n2024-01-16,green\n", ":3: .*a date"),
         ("time,state\n10,red,1\n20,green\n", ":2: .*two fields"),
         ("time,state\n0,red\n", "seen 1"),
         ("time,state\n2024-01-16T06:00,red\n2024-01-16T06:00Z,red\n", ":3: .*offset"),
         ("time,state\n1705276800000,red\n1705276900000,red\n", ":2: .*calendar"),
         ("time,state\n2023-10-29T02:45,red\n2023-10-29T02:00,red\n", ":3: .*summer time"),
-        ("time,state\n20240115,red\n20240116,green\n", "20240115.0"),
         ("time,state\n2024-01-15T00:00Z,red\n2024-01-15T01:00Z,green\n", ":2: .*UnixStartTime"),
-        ("time,state\n1705276800,red\n1705280400,green\n", ":2: .*UnixStartTime"),
     ],
 )
 def test_wrong_files_are_told(write: Write, text: str, said: str) -> None:
-    """The last two by a log that does not say when it begins."""
+    """The last one by a log that does not say when it begins."""
     calendar = Calendar.of_clock(None) if "UnixStartTime" in said else MONDAY
     with pytest.raises(BatschedError, match=said):
         read_signal(write(text), calendar)
-
-
-@pytest.mark.parametrize(
-    ("signal", "options", "said"),
-    [
-        ("16:00-16:00", {}, "two different times"),
-        ("16:00-24:30", {}, "'24:30'"),
-        ("25:00-26:00", {}, "'25:00'"),
-        ("16:00-20:00,8-9", {}, "'8'"),
-        ("16:00", {}, "expected hours"),
-        ("no.csv", {}, "no file"),
-        ("16:00-20:00", {"red_from": 3.0}, "from a file"),
-    ],
-)
-def test_wrong_signals_are_told(signal: str, options: dict[str, float], said: str) -> None:
-    with pytest.raises(BatschedError, match=said):
-        read_signal(signal, MONDAY, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -185,14 +161,11 @@ def test_wrong_signals_are_told(signal: str, options: dict[str, float], said: st
     [
         ("0,1\n1,2\n", {}, "give red_from"),
         ("0,1\n1,2\n", {"red_from": 300, "yellow_from": 300}, "red_from=300: never yellow"),
-        ("0,1\n1,2\n", {"red_from": nan}, "red_from=nan"),
         ("0,1\n1,2\n", {"red_from": 300, "yellow_from": -inf}, "yellow_from=-inf"),
         ("0,1\n1,n/e\n", {"red_from": 2}, ":3: 'n/e' .*'price'"),
         # A round of seconds would be gone through for ever, and last digits lose a short state.
         ("0,3\n1,2\n", {"red_from": 2, "repeats": True}, "longer time"),
-        ("0,1\n0.0001,3\n7200,3\n", {"red_from": 2, "repeats": True}, "expected"),
         ("1e13,1\n2e13,3\n", {"red_from": 2, "repeats": True}, "expected"),
-        ("-1e308,3\n1e308,1\n", {"red_from": 2}, "longer time"),
     ],
 )
 def test_wrong_values_are_told(write: Write, rows: str, limits: dict[str, Any], said: str) -> None:
@@ -205,7 +178,6 @@ def test_wrong_values_are_told(write: Write, rows: str, limits: dict[str, Any], 
     [
         ("2024-01-15T00:00,green\n2024-01-15T17:00,red\n2024-01-15T21:00,green\n", 1),
         ("2024-01-15T12:00,green\n2024-01-15T17:00,red\n2024-01-16T11:00,green\n", 1),
-        ("2024-01-15T00:00,green\n2024-01-16T17:00,red\n", 2),
         ("2024-01-15,green\n2024-01-16,red\n2024-01-17,green\n", 3),
     ],
 )

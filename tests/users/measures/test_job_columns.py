@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from batsched_py import simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
-from batsched_py.workload.log_conversion import convert_log
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_py.workload.logs.swf import read_swf
 from batsched_users.measures.job_columns import (
     JobColumns,
@@ -51,17 +52,6 @@ def test_a_log_keeps_all_jobs_and_marks_what_is_unknown(tmp_path: Path) -> None:
     np.testing.assert_array_equal(allocated.size, [4, 4, np.nan])
 
 
-def test_a_workload_has_the_same_columns_as_its_log(shared: Path) -> None:
-    log = read_swf(shared / "swf/KTH-SP2-1996-2.swf.gz")
-    of_log = columns_of_log(log)
-    of_workload = columns_of_workload(convert_log(log, make_rules(walltime="requested")))
-    for name in ("submit", "end", "size", "run_time", "requested_time"):
-        np.testing.assert_array_equal(getattr(of_workload, name), getattr(of_log, name))
-    first = np.unique(of_workload.user, return_index=True)[1]
-    assert len(first) == 214
-    np.testing.assert_array_equal(of_log.user, of_log.user[first][of_workload.user])
-
-
 def columns(*rows: tuple[int, float, float]) -> JobColumns:
     """Columns from user, submission and end."""
     user, submit, end = np.array(rows, dtype=float).reshape(-1, 3).T
@@ -91,24 +81,17 @@ JOBS = (
 )
 
 
-def write(folder: Path, jobs: str = JOBS, **beside: str) -> Path:
+def write(folder: Path, jobs: str) -> Path:
     path = folder / "out_jobs.csv"
     path.write_text(jobs)
-    for name, content in beside.items():
-        place = folder / f"out_{name.replace('__', '.')}"
-        (seal if name == "run__json" else Path.write_text)(place, content)
     return path
 
 
 def test_a_result_of_this_project(tmp_path: Path) -> None:
     """On a machine with room for all, jobs run as long as in the log, and nobody waits."""
-    from batsched_py import simulate
-    from batsched_py.workload.logs.sample_log import SAMPLE_LOG
-
-    sample = SAMPLE_LOG
-    simulate(sample, nodes=100_000).write(tmp_path / "out")
+    simulate(SAMPLE_LOG, nodes=100_000).write(tmp_path / "out")
     read = columns_of_jobs_file(tmp_path / "out_jobs.csv")
-    log = columns_of_workload(load_workload(sample, make_rules()))
+    log = columns_of_workload(load_workload(SAMPLE_LOG, make_rules()))
     assert len(read) == len(log)
     assert read.calendar == log.calendar
     assert len(np.unique(read.user)) == len(np.unique(log.user))
@@ -119,18 +102,14 @@ def test_a_result_of_this_project(tmp_path: Path) -> None:
     np.testing.assert_allclose(read.end - read.submit, read.run_time, atol=2e-5)
 
 
-def test_the_clock_of_a_result_is_beside_it(tmp_path: Path) -> None:
-    run = '{"unix_start_time": 0.0, "time_zone": "+01:00"}'
-    done = columns_of_jobs_file(write(tmp_path, run__json=run))
-    assert done.calendar.known
-    assert done.calendar.at_origin == 73 * HOUR
-
-
-def test_the_users_of_a_result_of_batsim_are_beside_it(tmp_path: Path) -> None:
+def test_users_and_clock_of_a_result_of_batsim_are_beside_it(tmp_path: Path) -> None:
     """Batsim's own file does not say who submitted; ours beside it does, in any order."""
     lines = (line.rsplit(",", 1)[0] for line in JOBS.splitlines())
     users = "job_id,workload_name,user,session\n3,w0,x,1\n1,w0,y,1\n2,w0,x,1\n1,other,z,1\n"
-    done = columns_of_jobs_file(write(tmp_path, "\n".join(lines) + "\n", users__csv=users))
+    (tmp_path / "out_users.csv").write_text(users)
+    seal(tmp_path / "out_run.json", '{"unix_start_time": 0.0, "time_zone": "+01:00"}')
+    done = columns_of_jobs_file(write(tmp_path, "\n".join(lines) + "\n"))
+    assert done.calendar.at_origin == 73 * HOUR
     assert done.user.tolist() == [1, 0, 0]
     assert done.submit.tolist() == [0, 10, 40]
 
@@ -140,10 +119,8 @@ def test_the_users_of_a_result_of_batsim_are_beside_it(tmp_path: Path) -> None:
     [
         ("", "out_jobs.csv is empty"),
         (HEADER.replace("user", "whose"), "no column user"),
-        (HEADER.replace("finish", "end"), "no column finish_time"),
         (HEADER, "no job"),
         (HEADER + "1,w0,soon,X,1,u\n", "out_jobs.csv:2: submission_time is 'soon'"),
-        (HEADER + "1,w0,5,X,nan,u\n", "out_jobs.csv:2: finish_time is 'nan'"),
         (HEADER + "1,w0,5,X,6,\n", "out_jobs.csv:2: .*no user"),
         (HEADER + "1,w0,5,X,6,u\n2,w0,5,X,4,u\n", ":3: finish_time 4"),
     ],
@@ -155,16 +132,9 @@ def test_what_is_no_result(tmp_path: Path, jobs: str, message: str) -> None:
 
 def test_a_frame_of_jobs_is_in_the_order_of_submission_and_number() -> None:
     """Jobs 10 and 9 come together: 9 is first; a job of another workload has no number."""
-    frame = pd.DataFrame(
-        {
-            "job_id": ["10", "9", "a!1"],
-            "user": ["x", "y", "x"],
-            "submission_time": [5.0, 5.0, 1.0],
-            "finish_time": [7.0, 9.0, nan],
-            "requested_number_of_resources": [2, 4, 1],
-            "execution_time": [2.0, 3.0, nan],
-        }
-    )
+    names = ("job_id", "user", "submission_time", "finish_time", "requested_number_of_resources")
+    rows = [("10", "x", 5.0, 7.0, 2), ("9", "y", 5.0, 9.0, 4), ("a!1", "x", 1.0, nan, 1)]
+    frame = pd.DataFrame(rows, columns=names).assign(execution_time=nan)
     columns = columns_of_frame(frame)
     assert columns.submit.tolist() == [1, 5, 5]
     assert columns.size.tolist() == [1, 4, 2]

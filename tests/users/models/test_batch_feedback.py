@@ -39,14 +39,6 @@ def u(submit: float, run_time: float, user: str = "u", width: int = 1) -> J:
             *([u(0, 50, "other"), u(10, 100), u(150, 10)], 1, 1, [0, 10, 190]),
             "a late end makes the next batch as late: 40 s",
         ),
-        (
-            *([u(0, 100), u(60, 10)], 1, 0.5, [0, 60]),
-            "the jobs of a batch, which overlapped, do not wait for each other",
-        ),
-        (
-            *([u(0, 9000), u(7200, 10)], 2, 0.5, [0, 7200]),
-            "a session that began while another ran follows only",
-        ),
         # W6: a long job (0 to 4 h), beside it a session at 2 h, and at 5 h one that waited for
         # both. At half speed the long one ends at 8 h: the third comes its think time later.
         (
@@ -120,20 +112,9 @@ def test_a_window_that_was_missed_comes_again_a_week_later() -> None:
     assert recurring.next_start(13.5 * HOUR) == 15 * HOUR  # the first was used, the second missed
     assert recurring.next_start(17 * HOUR) == 12 * HOUR + WEEK
     assert recurring.next_start(14 * HOUR + WEEK) == 15 * HOUR + WEEK  # of the next round
-
-
-def test_used_windows_come_again_only_when_none_is_left() -> None:
-    recurring = windows(Reinserted, (9, 10), (12, 13))
-    assert recurring.next_start(10.5 * HOUR) == 12 * HOUR
-    assert recurring.next_start(14 * HOUR) == 9 * HOUR + WEEK
-
-
-def test_who_begins_late_does_not_catch_up_on_earlier_windows() -> None:
-    """Windows before the one in which a visit begins come again in the next round only."""
-    spans = [(h * HOUR, (h + 1) * HOUR) for h in (9, 12, 15, 18)]
-    recurring = Reinserted(spans, MONDAY, first=2)
-    assert recurring.next_start(17 * HOUR) == 18 * HOUR
-    assert recurring.next_start(20 * HOUR) == 9 * HOUR + WEEK
+    late = Reinserted([(h * HOUR, (h + 1) * HOUR) for h in (9, 12, 15, 18)], MONDAY, first=2)
+    assert late.next_start(17 * HOUR) == 18 * HOUR
+    assert late.next_start(20 * HOUR) == 9 * HOUR + WEEK  # nobody catches up on earlier ones
 
 
 def test_weeks_are_those_of_the_calendar() -> None:
@@ -183,18 +164,9 @@ def test_fluid_draws_a_gap_while_a_window_is_open_else_waits_for_the_next() -> N
     drawn = {react.arrival(visit, last, 600.0, Reason.FOLLOWS) - 600 for _ in range(50)}
     assert drawn == {720, 1080}
     assert react.arrival(visit, last, 3600.0, Reason.DEPENDENCY) == 18000
-
-
-def test_fluid_may_check_at_arrival_too() -> None:
-    """A gap that leads beyond the window leads to the next one."""
-    trace, visit = visit_of((0, 2), (12, 22), (30, 40), (300, 310))
     react = InWindows(WindowRules(MONDAY, check="arrival"), trace, 0.0, Random(1))
-    assert react.arrival(visit, trace.batches[-1], 1700.0, Reason.DEPENDENCY) == 18000
-
-
-def test_fluid_takes_the_own_gap_where_there_is_none_to_draw() -> None:
-    """Sessions of one batch each: the only window in which something may be released is a job's."""
-    trace, visit = visit_of((0, 2), (120, 122))
+    assert react.arrival(visit, last, 1700.0, Reason.DEPENDENCY) == 18000  # beyond the window
+    trace, visit = visit_of((0, 2), (120, 122))  # its own gap, where there is none to draw
     react = InWindows(WindowRules(MONDAY, window_end="last_end"), trace, 0.0, Random(1))
     assert react.arrival(visit, trace.batches[1], 60.0, Reason.DEPENDENCY) == 60 + 118 * 60
 
@@ -208,20 +180,15 @@ def an_hour(react: InHours, *, at_work: bool) -> float:
     return next(t * HOUR for t in range(200) if react._cycle.is_open(MONDAY, t * HOUR) is at_work)
 
 
-def test_outside_the_hours_of_work_it_waits_for_them() -> None:
-    trace, visit = visit_of((0, 2), (12, 22), (300, 310))
-    react = in_hours(trace)
-    outside = an_hour(react, at_work=False)
-    expected = react._cycle.next_opening(MONDAY, outside)
-    assert react.arrival(visit, trace.batches[2], outside, Reason.DEPENDENCY) == expected > outside
-
-
 def test_it_goes_on_or_takes_a_break_by_the_response_time() -> None:
-    """After 0 min 80 % go on with 10 min; after a day hardly anybody does."""
+    """At work, 80 % go on after 10 min if a job took 0 min; after a day hardly anybody does."""
     trace, visit = visit_of((0, 2), (12, 22), (300, 310))
     react = in_hours(trace)
-    inside = an_hour(react, at_work=True)
     batch = trace.batches[2]
+    outside = an_hour(react, at_work=False)
+    opening = react._cycle.next_opening(MONDAY, outside)
+    assert react.arrival(visit, batch, outside, Reason.DEPENDENCY) == opening > outside
+    inside = an_hour(react, at_work=True)
 
     def share() -> float:
         drawn = [react.arrival(visit, batch, inside, Reason.DEPENDENCY) for _ in range(2000)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
@@ -25,46 +25,11 @@ from batsched_users.sessions.session_graph import build_graph
 from helpers.examples import few_examples
 
 
-def replay(jobs: list[J], nb: int, sessions: str = "arrival:0", speed: float = 1) -> Outcome:
-    load = workload(jobs, nb)
-    return run(load, Fcfs(), ThinkTimeFeedback(load, sessions=sessions), speed)
-
-
-def u(submit: float, run_time: float, end: float, user: str = "u", width: int = 1) -> J:
-    return J(submit, width, run_time, user=user, finish=end)
-
-
-@pytest.mark.parametrize(
-    ("jobs", "nb", "submissions", "why"),
-    [
-        (
-            *([u(0, 50, 50, "other"), u(10, 100, 110), u(150, 10, 160)], 1, [0, 10, 190]),
-            "waiting is part of the response: 40 s for another user's job",
-        ),
-        (
-            *([u(0, 100, 60), u(10, 100, 90), u(200, 1, 201)], 4, [0, 10, 240]),
-            "the latest predecessor decides: think times of 140 and 110 s",
-        ),
-        ([u(5, 100, 105, width=9), u(125, 1, 126)], 4, [5, 25], "a rejected job ends at once"),
-    ],
-)
-def test_submissions_by_hand(jobs: list[J], nb: int, submissions: list[float], why: str) -> None:
-    ended = sorted(replay(jobs, nb).jobs, key=lambda job: job.description.id)
-    assert [job.description.submit_time for job in ended] == submissions, why
-
-
 def test_simultaneous_submissions_come_in_log_order() -> None:
     """Not by user, nor by session: the job that comes first in the log is queued first."""
-    outcome = replay([u(0, 5, 5, user) for user in "bab"], 1, "arrival:60")
+    load = workload([J(0, 1, 5, user=user, finish=5) for user in "bab"], 1)
+    outcome = run(load, Fcfs(), ThinkTimeFeedback(load, sessions="arrival:60"), 1)
     assert [job.description.id for job in outcome.jobs] == ["dyn!0000", "dyn!0001", "dyn!0002"]
-
-
-def test_results_carry_session_and_recorded_submission() -> None:
-    jobs = [J(10, 1, 100, 300, "u", 110), u(150, 10, 160)]
-    second = replay(jobs, 1, speed=0.5).jobs[1].description
-    assert second.user == "u"
-    assert second.extra == {"session": 2, "original_submission_time": 150}
-    assert second.submit_time == 250
 
 
 @st.composite
@@ -116,22 +81,13 @@ def test_sessions_wait_and_keep_their_offsets(load: Workload, how: str, speed: f
             assert start == pytest.approx(max(ready, default=session.start))
 
 
-SHORT = {"long_weeks": 3, "edge_weeks": 1}
-
-
-@pytest.fixture(scope="module")
-def sample() -> Workload:
-    return load_workload(find_log("sample"), Rules())
-
-
-@pytest.mark.parametrize(("sessions", "seed"), [("arrival:0", 0), ("arrival:60", 1)])
-def test_when_jobs_end_as_recorded_people_submit_as_resampled(
-    sample: Workload, sessions: str, seed: int
-) -> None:
-    model = ThinkTimeFeedback(sample, sessions=sessions, resampled=True, seed=seed, **SHORT)
-    ends = {job.id: job.finish_time for job in resample_log(sample, seed=seed, **SHORT).jobs}
+def test_when_jobs_end_as_recorded_people_submit_as_resampled() -> None:
+    short: dict[str, Any] = {"long_weeks": 3, "edge_weeks": 1, "seed": 1}
+    sample = load_workload(find_log("sample"), Rules())
+    model = ThinkTimeFeedback(sample, sessions="arrival:60", resampled=True, **short)
+    ends = {job.id: job.finish_time for job in resample_log(sample, **short).jobs}
     replayed = list(play_model(model, lambda job, now: ends[job.id] or inf))
-    recorded = list(play_model(Resampled(sample, seed=seed, **SHORT)))
+    recorded = list(play_model(Resampled(sample, **short)))
     assert [(p.submit, p.job.id, p.job.user) for p in replayed] == [
         (p.submit, p.job.id, p.job.user) for p in recorded
     ]

@@ -17,12 +17,10 @@ from batsched_users.studies import thresholds
 from batsched_users.studies.portrait import (
     RESPONSES,
     bin_think_times,
-    draw_portraits,
     measure_portrait,
     measure_session_lengths,
 )
-from helpers.chart_texts import overlapping, texts_of
-from helpers.drawn_sessions import MONDAY, job, job_columns, log_of
+from helpers.drawn_sessions import job, job_columns, log_of
 
 UNKNOWN = Calendar(known=False)
 Row = tuple[str, float, float]
@@ -76,21 +74,6 @@ def test_a_log_says_its_clock_or_not() -> None:
     assert (without_clock.clock_known, np.flatnonzero(without_clock.hours)) == (False, 0)
 
 
-def test_no_jobs_and_jobs_of_nobody_are_refused() -> None:
-    nobodys = columns_of_workload(log_of([job("a", 0, 1), job("b", 0, 1, None)]))
-    with pytest.raises(UsageError, match="1 of 2 jobs"):
-        measure_portrait(nobodys, "log")
+def test_no_jobs_are_refused() -> None:
     with pytest.raises(UsageError, match="no jobs"):
         measure_portrait(columns_of_workload(log_of([])), "log")
-
-
-def test_no_texts_of_a_figure_overlap() -> None:
-    """Titles, axis labels, tick labels and legend, with long names and all bins used."""
-    rows: list[Row] = [("u", 0, 1)]
-    for response in RESPONSES.tolist() * 12:
-        rows.append(("u", rows[-1][2] + 60, rows[-1][2] + 60 + response))
-    done = submissions(*rows, calendar=MONDAY)
-    shown = [measure_portrait(done, name * 3) for name in ("SDSC-SP2-1998 ", "a model of it ")]
-    figure = draw_portraits(shown)
-    assert len(texts_of(figure)) > 30
-    assert not overlapping(figure)

@@ -16,8 +16,6 @@ from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.threshold_figures import (
     draw_inter_arrival_times,
-    draw_session_lengths,
-    draw_think_times,
 )
 from batsched_users.studies.thresholds import (
     compare_think_times,
@@ -63,18 +61,6 @@ def test_counts_and_lengths_of_eight_jobs(rule: str, batches: int, lengths: list
     assert counts.longest_session == max(lengths)
 
 
-def test_shares_of_what_has_one_job() -> None:
-    """Batches of 4, 2, 1 and 1 jobs in sessions of 4, 3 and 1."""
-    delimitation = Delimitation.parse("arrival:60:>")
-    counts = count_sessions(partition(EIGHT, delimitation), delimitation)
-    assert counts.single_job_batches == 1 / 2
-    rule, sessions = Delimitation.parse("max:20"), in_minutes((0, 1_000), (2_000, 3_001))
-    # Above 1,000 minutes
-    assert count_sessions(partition(sessions, rule), rule).long_sessions == 1 / 2
-    assert counts.single_job_sessions == pytest.approx(1 / 3)
-    assert counts.long_sessions == 0
-
-
 @given(st.lists(st.tuples(st.integers(0, 200_000), st.sampled_from("uvw")), max_size=12))
 def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
     jobs = [job(f"j{i}", at, at, user) for i, (at, user) in enumerate(submissions)]
@@ -92,14 +78,12 @@ def test_curve_is_that_of_counting(submissions: list[tuple[int, str]]) -> None:
 @pytest.mark.parametrize(
     ("times", "expected", "why"),
     [
-        ([(0, 1), (3, 4)], [[2], [2], [], []], "both find each job alone"),
         ([(0, 50), (10, 20), (60, 61)], [[40], [10], [], []], "one batch, ended differently"),
         (
             [(0, 100), (5, 10), (15, 20), (200, 210), (300, 310)],
             [[90], [90], [5, 180], [100]],
             "Last cuts the first batch in two (W1)",
         ),
-        ([(0, 10), (10, 20), (21, 22)], [[1], [1], [], []], "who comes at the end joins"),
         ([(0, 10)], [[], [], [], []], "nothing follows"),
     ],
 )
@@ -115,27 +99,19 @@ _Numbers = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=8)
 
 
 @given(_Numbers, _Numbers)
-def test_distance_is_that_of_scipy(one: list[float], other: list[float]) -> None:
+def test_distance_and_survival_are_as_defined(one: list[float], other: list[float]) -> None:
     expected = ks_2samp(one, other, method="asymp").statistic
     assert ks_distance_of_samples(np.array(one), np.array(other)) == pytest.approx(expected)
-
-
-@given(_Numbers)
-def test_survival_is_the_share_that_is_larger(values: list[float]) -> None:
     at = np.arange(-1, 8, dtype=float)
-    expected = [sum(value > x for value in values) / len(values) for x in at]
-    assert survival(np.array(values), at) == pytest.approx(expected)
+    larger = [sum(value > x for value in one) / len(one) for x in at]
+    assert survival(np.array(one), at) == pytest.approx(larger)
 
 
-def test_jobs_without_finish_are_refused() -> None:
-    with pytest.raises(UsageError, match="job a"):
-        study_thresholds("log", [job("a", 0, None)])
-
-
-def test_no_texts_of_figures_overlap() -> None:
+def test_a_figure_shows_the_numbers() -> None:
     log_study = study_thresholds("log", EIGHT)
     arrivals = draw_inter_arrival_times([log_study, log_study])
     left = arrivals.hconcat[0].data
     assert left[left["curve"] == 1]["y"].tolist() == log_study.inter_arrival.cumulative.tolist()
-    for chart in (draw_session_lengths(log_study), draw_think_times(log_study), arrivals):
-        assert not overlapping(chart)
+    assert not overlapping(arrivals)
+    with pytest.raises(UsageError, match="job a"):
+        study_thresholds("log", [job("a", 0, None)])
