@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.accounting.systems import oar, pbs, slurm
+from batsched_py.accounting.systems.slurm import Slurm
 from batsched_py.workload.machine_file import read_machine
-from helpers.accounting_records import SLURM, sacct
+from helpers.accounting_records import sacct
 from helpers.imports import imported
 
 BEGIN = 1709287200
@@ -29,52 +29,28 @@ RUNS = st.lists(
 )
 
 
-def of_slurm(runs: list[Run]) -> str:
-    rows: list[dict[str, object]] = [
-        {
-            "JobID": number,
-            "Submit": BEGIN,
-            "Start": BEGIN + start,
-            "End": BEGIN + end,
-            "NNodes": len(nodes),
-            "AllocCPUS": len(nodes) * cores,
-            "NodeList": ",".join(sorted(nodes)),
-        }
-        for number, (start, end, nodes, cores) in enumerate(runs, 1)
-    ]
-    return sacct(*rows, header=SLURM)
-
-
-def of_pbs(runs: list[Run]) -> str:
-    return "".join(
-        f"03/01/2024 12:10:00;E;{number}.pbs;queue=q ctime={BEGIN} start={BEGIN + start} "
-        f"exec_host={'+'.join(f'{node}/0*{cores}' for node in sorted(nodes))} end={BEGIN + end}\n"
-        for number, (start, end, nodes, cores) in enumerate(runs, 1)
+def written(runs: list[Run]) -> str:
+    return sacct(
+        *(
+            {
+                "JobID": number,
+                "Submit": BEGIN,
+                "Start": BEGIN + start,
+                "End": BEGIN + end,
+                "NNodes": len(nodes),
+                "AllocCPUS": len(nodes) * cores,
+                "NodeList": ",".join(sorted(nodes)),
+            }
+            for number, (start, end, nodes, cores) in enumerate(runs, 1)
+        )
     )
 
 
-def of_oar(runs: list[Run]) -> str:
-    header = "job_id,state,submission_time,start_time,stop_time,nb_resources,nb_nodes,hosts\n"
-    return header + "".join(
-        f"{number},Terminated,{BEGIN},{BEGIN + start},{BEGIN + end},{len(nodes) * cores},"
-        f"{len(nodes)},{' '.join(nodes)}\n"
-        for number, (start, end, nodes, cores) in enumerate(runs, 1)
-    )
-
-
-SYSTEMS = [(slurm.Slurm, of_slurm), (pbs.Pbs, of_pbs), (oar.Oar, of_oar)]
-
-
-@pytest.mark.parametrize("which", [0, 1, 2])
 @given(runs=RUNS, options=st.sampled_from([{}, {"processors": "nodes"}, {"max_processors": 9}]))
 def test_log_and_draft_are_of_one_size(
-    tmp_path_factory: pytest.TempPathFactory,
-    which: int,
-    runs: list[Run],
-    options: dict[str, object],
+    tmp_path_factory: pytest.TempPathFactory, runs: list[Run], options: dict[str, object]
 ) -> None:
     """That of all nodes named, each with the most that any job had of one."""
-    system, write = SYSTEMS[which]
     in_nodes = "processors" in options
     named = len(frozenset().union(*(nodes for _, _, nodes, _ in runs)))
     named *= 1 if in_nodes else max(cores for *_, cores in runs)
@@ -87,7 +63,7 @@ def test_log_and_draft_are_of_one_size(
         for second in range(40)
     )
     folder = tmp_path_factory.mktemp("size")
-    done = imported(system, folder, write(runs), **options)
+    done = imported(Slurm, folder, written(runs), **options)
     assert done.log.max_processors == options.get("max_processors", max(named, most))
     drafted = read_machine(folder / "out_machine.toml").nb_processors
     assert drafted == named
@@ -99,6 +75,6 @@ def test_nodes_that_are_guessed(tmp_path: Path) -> None:
     day = "2024-03-01T"
     later: dict[str, object] = {"JobID": 2, "Start": f"{day}11:00:00", "End": f"{day}12:00:00"}
     first: dict[str, object] = {"JobID": 1, "NNodes": 3, "AllocCPUS": 64}
-    done = imported(slurm.Slurm, tmp_path, sacct(first, later | {"Partition": "x"}))
+    done = imported(Slurm, tmp_path, sacct(first, later | {"Partition": "x"}))
     assert (done.log.max_processors, done.draft.nb_processors) == (64, 70)
     assert done.noted("has 70 processors")
