@@ -332,7 +332,8 @@ def test_order_of_runs_and_types_of_columns(study: CampaignFolder) -> None:
     )
     runs = prepare(read_campaign(study.path / "test.toml"), study.out)
     assert sort_whole_logs_first(runs) == [*runs[4:], *runs[:4]]
-    text = (study.path / "test.toml").read_text().replace("weeks = 2 }", "weeks = 1 }\nfirst = 9")
+    weeks = 'users = "resampled"\nuser_options = { weeks = 2 }'
+    text = (study.path / "test.toml").read_text().replace(weeks, "first = 8")
     study.write(text.replace("[part.all]", "[part.all]\nfirst = 9"))
     assert study.run().returncode == 0
     table = pd.read_parquet(study.out / "results.parquet")

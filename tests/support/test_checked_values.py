@@ -70,7 +70,6 @@ def test_a_table_becomes_a_struct() -> None:
         ({"groups": [{"count": 1, "kind": "evn"}]}, "groups 1: kind = 'evn' (did you mean 'even'"),
         ({"groups": [{"count": 1, "kind": "even"}]}, "x.toml: groups 1: not even"),
         ({"groups": [{"count": 1, "time": "-3"}]}, "groups 1: time = '-3': expected a time"),
-        ({"groups": [{"count": 1, "name": " "}]}, "groups 1: name = ' ': expected a name or a"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(content: Any, message: str) -> None:
@@ -79,23 +78,15 @@ def test_what_is_wrong_is_named_with_its_place(content: Any, message: str) -> No
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [(".5", 0.5), ("5.", 5.0), ("-.5e1", -5.0), ("0.5", 0.5), ("5", 5), (".", "."), ("a.5", "a.5")],
-)
-def test_numbers_with_a_point_at_an_end(text: str, value: Any) -> None:
-    assert parse_options([f"n={text}"], "-O") == {"n": value}
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("jobs=0", "budgets: jobs = 0.0: expected a number, at least 1"),
-        ("job=1", "there is no 'job' \\(did you mean 'jobs'"),
-        ("jobs=1,jobs=2", "jobs was given twice"),
-        ("jobs", "expected NAME=NUMBER"),
-    ],
-)
-def test_budgets_that_make_no_sense(text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        parse_budgets(text)
+def test_options_and_budgets_of_the_command_line() -> None:
+    numbers = {".5": 0.5, "5.": 5.0, "-.5e1": -5.0, "5": 5, ".": ".", "a.5": "a.5"}
+    for text, value in numbers.items():
+        assert parse_options([f"n={text}"], "-O") == {"n": value}
+    for text, message in {
+        "jobs=0": "jobs = 0.0: .* at least 1",
+        "job=1": "'job'",
+        "jobs=1,jobs=2": "twice",
+        "jobs": "NAME=NUMBER",
+    }.items():
+        with pytest.raises(UsageError, match=message):
+            parse_budgets(text)
