@@ -71,17 +71,6 @@ def test_a_record_of_pbs_professional(pbs: Run) -> None:
     assert done.draft.partitions[0].whole_nodes
 
 
-def test_files_of_days_come_in_any_order(pbs: Run) -> None:
-    """And the same file twice changes nothing but what is counted."""
-    later = TORQUE.replace("99.", "100.").replace("=17092", "=17093").replace("bob", "eve")
-    files = [PRO + "\n", TORQUE + "\n", later + "\n"]
-    results = [pbs(*order) for order in permutations(files)]
-    assert all((done.jobs, done.names) == (results[0].jobs, results[0].names) for done in results)
-    again = pbs(*files, files[0])
-    assert again.jobs == results[0].jobs
-    assert again.noted("exports overlap (1)")
-
-
 EVENTS = """\
 03/01/2024 10:00:00;Q;1.s;queue=batch
 03/01/2024 10:00:00;Q;2.s;queue=batch
@@ -96,7 +85,8 @@ EVENTS = """\
 
 def test_other_events_are_counted(pbs: Run) -> None:
     """2 and 3[7] were deleted and never ran; 99 was deleted as it ran, and has an end."""
-    done = pbs(EVENTS + TORQUE + "\n")
+    done = pbs(EVENTS + TORQUE + "\n", TORQUE)
+    assert done.noted("exports overlap (1)")
     assert len(done.jobs) == 1
     assert done.noted("says their size (2)")
     assert done.noted("type Q (2)")

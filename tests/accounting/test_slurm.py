@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py.accounting import sorted_records
 from batsched_py.accounting.import_log import import_log
@@ -188,16 +186,6 @@ def test_each_run_and_each_size_of_a_job_is_a_job(slurm: Run, state: str) -> Non
     assert done.noted("is a job (")
 
 
-def test_a_run_in_exports_of_other_columns_is_one_job(slurm: Run) -> None:
-    """The record that says more counts, in whichever order they come."""
-    job = {"JobID": 1, "ReqMem": "4G", "Timelimit": "02:00:00"}
-    short, long = (sacct(job, header=header) for header in (SLURM, FULL))
-    for order in ((short, long), (long, short)):
-        done = slurm(*order)
-        assert done.only["requested_memory"] == 1024**2
-        assert done.noted("came again")
-
-
 def test_a_partition_limit_stands_in(slurm: Run) -> None:
     jobs = [
         {"JobID": 1, "TimelimitRaw": "UNLIMITED"},
@@ -310,51 +298,23 @@ def test_no_letter_of_a_name_is_lost(slurm: Run) -> None:
     assert done.noted("have escapes")
 
 
-# Clusters ----------------------------------------------------------------------------------------
-
-JOBS = st.lists(
-    st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.integers(0, 1), st.integers(1, 9)),
-    min_size=1,
-    max_size=8,
-)
-
-
-@given(JOBS)
-def test_jobs_of_two_clusters_are_no_jobs_of_one_machine(
-    tmp_path_factory: pytest.TempPathFactory, jobs: list[tuple[str, int, int, int]]
-) -> None:
+def test_jobs_of_two_clusters_are_no_jobs_of_one_machine(slurm: Run) -> None:
     """With the same numbers and times: each cluster is imported as if it were alone."""
-    folder = tmp_path_factory.mktemp("clusters")
-    rows: list[Job] = [
-        {
-            "Cluster": cluster,
-            "JobID": number,
-            "AllocCPUS": size,
-            "Start": f"2024-03-01T10:0{wait}:00",
-        }
-        for cluster, number, wait, size in jobs
-    ]
     header = f"Cluster|{SLURM}"
-    clusters = {str(row["Cluster"]) for row in rows}
-    text = sacct(*rows, header=header)
-    if len(clusters) == 1:
-        imported(Slurm, folder, text)
-    else:
-        with pytest.raises(InputError, match="of one machine"):
-            imported(Slurm, folder, text)
-    for cluster in clusters:
-        own = [row for row in rows if row["Cluster"] == cluster]
-        alone = imported(Slurm, folder, sacct(*own, header=header))
-        chosen = imported(Slurm, folder, text, cluster=cluster)
-        assert (chosen.jobs, chosen.machine) == (alone.jobs, alone.machine)
-        assert chosen.noted(f"other clusters ({len(rows) - len(own)})") == (own != rows)
-
-
-def test_a_cluster_is_chosen_by_its_column(slurm: Run) -> None:
+    of_a, of_b = (
+        [{"Cluster": name, "JobID": n, "AllocCPUS": n + 1} for n in (1, 2)] for name in "ab"
+    )
+    of_b[0]["AllocCPUS"] = 9
+    text = sacct(*of_a, *of_b, {"Cluster": "a", "JobID": 3}, header=header)
+    with pytest.raises(InputError, match="of one machine"):
+        slurm(text)
+    alone, chosen = slurm(sacct(*of_b, header=header)), slurm(text, cluster="b")
+    assert (chosen.jobs, chosen.machine) == (alone.jobs, alone.machine)
+    assert chosen.noted("other clusters (3)")
     with pytest.raises(InputError, match="no column Cluster"):
         slurm(sacct({}), cluster="alpha")
     with pytest.raises(InputError, match=r"'beta': .*'alpha'"):
-        slurm(sacct({"Cluster": "alpha"}, header=f"{SLURM}|Cluster"), cluster="beta")
+        slurm(sacct({"Cluster": "alpha"}, header=header), cluster="beta")
 
 
 # Forms of the file -------------------------------------------------------------------------------

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from math import inf
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, PluginError
-from batsched_py.explain.job_watch import Ended, Watch
-from batsched_py.explain.replayed_exchange import read_turns, replay
+from batsched_py.explain.job_watch import Ended
 from batsched_py.explain.waiting_lines import Explanation, Line, explain_job
 from batsched_py.explain.wording import describe
 from batsched_py.model.decisions import Decision, Start
@@ -23,7 +18,6 @@ from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import EndedJob
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.easy import Easy
@@ -31,7 +25,6 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
-from batsched_py.workload import WorkloadJob
 from helpers.explained import JOBS, record, watched
 
 Maker = Callable[[], Scheduler]
@@ -203,60 +196,6 @@ def test_plugins_with_held_and_without(tmp_path: Path) -> None:
     wrong = type("Wrong", (Silent,), {"held": lambda *_: "because"})
     with pytest.raises(PluginError, match="WaitingReason or None"):
         why(tmp_path, JOBS[:3], 8, wrong, 2)
-
-
-# Users who submit dynamically ------------------------------------------------------------------
-
-
-class Chains:
-    """Users whose next job follows the end of the last one, or its rejection at once."""
-
-    profiles: ClassVar = {
-        name: {"type": "parallel_homogeneous", "cpu": cpu, "com": 0}
-        for name, cpu in (("q", 7e9), ("r", 10e9))
-    }
-
-    def __init__(self, **jobs: Iterable[tuple[float, int]]) -> None:
-        self._left = {user: list(chain) for user, chain in jobs.items()}  # pause before it, size
-        self._due = dict.fromkeys(jobs, 0.0)
-
-    def next_submission(self) -> float:
-        return min(self._due.values())
-
-    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        return [self._next_job(user, now) for user, due in self._due.items() if due <= now]
-
-    def _next_job(self, user: str, now: float) -> WorkloadJob:
-        _, size = self._left[user].pop(0)
-        self._due[user] = inf
-        name, extra = f"{user}c{len(self._left[user])}", {"session": len(self._left[user])}
-        return WorkloadJob(
-            id=name, submit_time=now, size=size, profile=user, walltime=20.5, user="u", extra=extra
-        )
-
-    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        if self._left[job.id[0]]:
-            self._due[job.id[0]] = now + self._left[job.id[0]][0][0]
-
-
-chains = st.lists(
-    st.tuples(st.sampled_from([0.0, 0.5, 1.0, 7.25]), st.integers(1, 9)), min_size=1, max_size=8
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(first=chains, second=chains, reuse=st.booleans())
-def test_any_users_can_be_replayed(
-    tmp_path: Path, first: list[tuple[float, int]], second: list[tuple[float, int]], reuse: bool
-) -> None:
-    """The stand-in needs no user model: the replies tell who submitted what and when."""
-    users = Chains(q=first, r=second)
-    path = tmp_path / "x.jsonl"
-    record(path, workload([], 8), Easy(), users, reuse=reuse)
-    turns = read_turns(path)
-    watch = Watch("none", Easy())
-    replay(turns, DecisionProcess(watch.policy), watch)
-    assert watch.now == turns[-1].message.now
 
 
 def test_many_moves_become_few_lines(tmp_path: Path) -> None:
