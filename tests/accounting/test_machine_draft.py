@@ -35,23 +35,12 @@ def slurm(tmp_path: Path) -> Run:
 # Use of the machine ------------------------------------------------------------------------------
 
 
-def test_the_most_in_use_at_once() -> None:
-    """::
-
-    4 | a a . .
-    3 | . b b b    a ends at 10, when c starts: 4 + 3, then 3 + 2
-    2 | . . c .
-        0 5 10 15
-    """
-    use = measure_use([(0, 10, 4, 0, 0), (5, 20, 3, 1, 5), (10, 15, 2, 0, 10)], 100)
-    assert (use.most, use.most_of, use.last_end, use.gaps) == (7, {0: 4, 1: 3}, 20, [])
-
-
 def test_gaps_and_whether_somebody_waited() -> None:
     """Nothing runs from 10 to 30 and from 40 to 60; at 30 a job starts that came at 12."""
     rows = [(0, 10, 1, 0, 0), (30, 35, 1, 0, 12), (30, 40, 1, 0, 30), (60, 61, 1, 0, 60)]
     assert measure_use(rows, 20).gaps == [Gap(10, 30, True), Gap(40, 60, False)]
     assert measure_use(rows, 21).gaps == []
+    assert measure_use([(0, 10, 4, 0, 0), (5, 20, 3, 1, 5)], 100).most_of == {0: 4, 1: 3}
 
 
 def second_by_second(rows: list[tuple[int, ...]]) -> tuple[int, list[tuple[int, int]]]:
@@ -73,7 +62,8 @@ def test_use_is_as_counted_second_by_second(jobs: list[tuple[int, int, int]]) ->
     rows = sorted((start, start + length, size, 0, start) for start, length, size in jobs)
     most, gaps = second_by_second(rows)
     use = measure_use(rows, 1)
-    assert use.most == most
+    assert (use.most, use.last_end) == (most, max(row[1] for row in rows))
+    assert use.most_of == {0: most}
     assert [(gap.begin, gap.end) for gap in use.gaps] == gaps
 
 
@@ -95,7 +85,7 @@ def test_sets_of_nodes(text: str, names: list[str]) -> None:
     assert expand_nodes(text) == names
 
 
-@pytest.mark.parametrize("text", ["n[1", "n[3-1]", "n[a-b]", "n]", ",", "n[1-400]" * 3])
+@pytest.mark.parametrize("text", ["n[1", "n[3-1]", "n[a-b]", "n]", ","])
 def test_what_is_no_set_of_nodes(text: str) -> None:
     with pytest.raises(ValueError, match="nodes"):
         expand_nodes(text)
@@ -124,7 +114,9 @@ def test_whole_nodes_and_shared_ones(slurm: Run, tmp_path: Path) -> None:
         {"JobID": 2, "NNodes": 1, "AllocCPUS": 32, "NodeList": "n2"},
         {"JobID": 3, "Partition": "shared", "AllocCPUS": 5, "NodeList": "n5", "TimelimitRaw": 90},
         {"JobID": 4, "Partition": "shared", "AllocCPUS": 16, "NodeList": "n5", "TimelimitRaw": 9},
+        {"JobID": 5, "Partition": "shared", "NodeList": "n[1-999999]", "TimelimitRaw": 9},
     )
+    assert done.noted("100,000 nodes (1)")
     batch, shared = done.draft.partitions
     assert (batch.name, batch.number, batch.nodes, batch.whole_nodes) == ("batch", 1, "0-3", True)
     assert (shared.name, shared.number, shared.nodes) == ("shared", 2, "4")
@@ -146,21 +138,15 @@ def test_a_lower_limit_cuts_jobs_and_refuses_none(slurm: Run, tmp_path: Path) ->
     assert "killed at it" in (tmp_path / "out_machine.toml").read_text()
 
 
-def test_nodes_that_nobody_names_are_guessed(slurm: Run, tmp_path: Path) -> None:
-    """Two jobs of 2 x 32 cores at once: four nodes."""
-    jobs = [{"JobID": number, "NNodes": 2, "AllocCPUS": 64} for number in (1, 2)]
-    done = slurm(*jobs)
-    assert [(group.count, group.cores) for group in done.draft.groups] == [(4, 32)]
-    assert done.draft.partitions[0].nodes == "0-3"
-    assert "guessed" in done.machine
-    assert read_machine(tmp_path / "out_machine.toml").nb_processors == 128
-
-
 def test_a_machine_of_nodes(slurm: Run, tmp_path: Path) -> None:
-    done = slurm({"NNodes": 3, "AllocCPUS": 96}, processors="nodes", cores_per_node=32)
-    assert 'processors = "nodes"' in done.machine
+    """Names of partitions may be anything."""
+    name = 'a"b\\\x7f\x1b'
+    job = {"NNodes": 3, "AllocCPUS": 96, "Partition": name}
+    done = slurm(job, processors="nodes", cores_per_node=32)
     assert [(group.count, group.cores) for group in done.draft.groups] == [(3, 32)]
-    assert read_machine(tmp_path / "out_machine.toml").nb_processors == 3
+    machine = read_machine(tmp_path / "out_machine.toml")
+    assert (machine.nb_processors, machine.partitions[0].cores) == (3, 32)
+    assert machine.partitions[0].name == 'a"b\\\\u007f\\u001b'
 
 
 def test_jobs_without_partitions(slurm: Run, tmp_path: Path) -> None:
@@ -192,13 +178,73 @@ def test_outages(slurm: Run, tmp_path: Path) -> None:
     assert slurm({"JobID": 1}, outage_hours=100).draft.outages == []
 
 
-def test_names_of_partitions_may_be_anything(slurm: Run, tmp_path: Path) -> None:
-    slurm({"Partition": 'a"b\\\x7f\x1b'})
-    (partition,) = read_machine(tmp_path / "out_machine.toml").partitions
-    assert partition.name == 'a"b\\\\u007f\\u001b'
+# Sizes --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("nodes", ["n[1-999999]", "n[1-", "n[a-b]"])
-def test_lists_of_nodes_that_are_not_read_are_counted(slurm: Run, nodes: str) -> None:
-    done = slurm({"NodeList": nodes}, {"JobID": 2, "NodeList": "n1"})
-    assert done.noted("100,000 nodes (1)")
+BEGIN = 1709287200
+Run = tuple[int, int, frozenset[str], int]
+"""Start, end, nodes, and the cores of each."""
+RUNS = st.lists(
+    st.builds(
+        lambda start, length, nodes, cores: (start, start + length, nodes, cores),
+        st.integers(0, 20),
+        st.integers(1, 20),
+        st.frozensets(st.sampled_from(["n1", "n2", "n3", "n4"]), min_size=1),
+        st.integers(1, 4),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def written(runs: list[Run]) -> str:
+    return sacct(
+        *(
+            {
+                "JobID": number,
+                "Submit": BEGIN,
+                "Start": BEGIN + start,
+                "End": BEGIN + end,
+                "NNodes": len(nodes),
+                "AllocCPUS": len(nodes) * cores,
+                "NodeList": ",".join(sorted(nodes)),
+            }
+            for number, (start, end, nodes, cores) in enumerate(runs, 1)
+        )
+    )
+
+
+@given(runs=RUNS, options=st.sampled_from([{}, {"processors": "nodes"}, {"max_processors": 9}]))
+def test_log_and_draft_are_of_one_size(
+    tmp_path_factory: pytest.TempPathFactory, runs: list[Run], options: dict[str, object]
+) -> None:
+    """That of all nodes named, each with the most that any job had of one."""
+    in_nodes = "processors" in options
+    named = len(frozenset().union(*(nodes for _, _, nodes, _ in runs)))
+    named *= 1 if in_nodes else max(cores for *_, cores in runs)
+    most = max(
+        sum(
+            len(nodes) * (1 if in_nodes else cores)
+            for start, end, nodes, cores in runs
+            if start <= second < end
+        )
+        for second in range(40)
+    )
+    folder = tmp_path_factory.mktemp("size")
+    done = imported(Slurm, folder, written(runs), **options)
+    assert done.log.max_processors == options.get("max_processors", max(named, most))
+    drafted = read_machine(folder / "out_machine.toml").nb_processors
+    assert drafted == named
+    assert done.noted("drafted machine has") == (drafted != done.log.max_processors)
+
+
+def test_nodes_that_are_guessed(tmp_path: Path) -> None:
+    """64 cores on three nodes become three of 22; those of another partition one more of 4."""
+    day = "2024-03-01T"
+    later: dict[str, object] = {"JobID": 2, "Start": f"{day}11:00:00", "End": f"{day}12:00:00"}
+    first: dict[str, object] = {"JobID": 1, "NNodes": 3, "AllocCPUS": 64}
+    done = imported(Slurm, tmp_path, sacct(first, later | {"Partition": "x"}))
+    assert (done.log.max_processors, done.draft.nb_processors) == (64, 70)
+    assert done.noted("has 70 processors")
+    assert [(group.count, group.cores) for group in done.draft.groups] == [(1, 4), (3, 22)]
+    assert "guessed" in done.machine

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py.accounting import sorted_records
 from batsched_py.accounting.import_log import import_log
@@ -50,32 +47,21 @@ def test_a_job_becomes_a_line(slurm: Run) -> None:
         "TotalCPU": "1-16:00:00.500",
     }
     done = slurm(sacct(job, header=FULL))
-    assert done.only == {
-        "job_number": 1,
+    assert {name: value for name, value in done.only.items() if value not in (1, -1)} == {
         "submit_time": 0,
         "wait_time": 300,
         "run_time": 3600,
         "allocated_processors": 64,
         "average_cpu_time": 40 * 3600 // 64,
-        "used_memory": -1,
         "requested_processors": 60,
         "requested_time": 36 * 3600,
         "requested_memory": 2 * 1024**2,
-        "status": 1,
-        "user": 1,
-        "group": 1,
-        "executable": -1,
-        "queue": 1,
-        "partition": 1,
-        "preceding_job": -1,
-        "think_time": -1,
     }
-    assert done.log.header_field("MaxProcs") == "64"
-    assert done.log.header_field("UnixStartTime") == "1709287200"
-    assert done.log.header_field("StartTime") == "Fri Mar 01 10:00:00 UTC 2024"
-    assert done.log.header_field("EndTime") == "Fri Mar 01 11:05:00 UTC 2024"
-    assert done.log.header_field("Partition") == "1 batch"
-    assert done.log.header_field("Queue") == "1 normal"
+    header = dict(done.log.header)
+    assert (header["MaxProcs"], header["UnixStartTime"]) == ("64", "1709287200")
+    assert header["StartTime"] == "Fri Mar 01 10:00:00 UTC 2024"
+    assert header["EndTime"] == "Fri Mar 01 11:05:00 UTC 2024"
+    assert (header["Partition"], header["Queue"]) == ("1 batch", "1 normal")
     assert done.names.splitlines() == [
         "field,number,name",
         *("user,1,ann", "group,1,physics", "queue,1,normal", "partition,1,batch"),
@@ -85,27 +71,33 @@ def test_a_job_becomes_a_line(slurm: Run) -> None:
 @pytest.mark.parametrize(
     ("job", "field", "value"),
     [
-        ({"State": "COMPLETED"}, "status", 1),
-        *(({"State": of}, "status", 5) for of in ("CANCELLED by 1234", "CANCELLED+", "CANCELLED")),
-        *(({"State": of}, "status", 0) for of in ("FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED")),
-        *(({"State": of}, "status", 0) for of in ("OUT_OF_MEMORY", "DEADLINE", "BOOT_FAIL")),
+        *(({"State": of}, "status", 5) for of in ("CANCELLED by 1234", "CANCELLED+")),
+        *(({"State": of}, "status", 0) for of in ("FAILED", "TIMEOUT", "PREEMPTED", "BOOT_FAIL")),
         # As where a clock was put back: what ran from 10 to 11 did so, whatever Elapsed says.
         ({"Elapsed": "-00:10:00"}, "run_time", 3600),
         ({"Elapsed": "INVALID"}, "run_time", 3600),
+        ({"Start": "2024-03-01T11:00:00", "NodeList": "n1"}, "run_time", 0),
+        ({"Start": "2024-03-01T11:00:00", "NodeList": "n1"}, "allocated_processors", 4),
         ({"TotalCPU": "-00:10:00"}, "average_cpu_time", -1),
         ({"TotalCPU": "00:00:00"}, "average_cpu_time", -1),  # no plug-in gathers it
-        ({"Timelimit": "1-02:03:04"}, "requested_time", 93784),
         ({"Timelimit": "03:04"}, "requested_time", 184),
         ({"Timelimit": "90"}, "requested_time", 5400),
         *(({"Timelimit": of}, "requested_time", -1) for of in ("", "UNLIMITED", "Partition_Limit")),
         ({"TimelimitRaw": "120"}, "requested_time", 7200),
-        ({"TimelimitRaw": "UNLIMITED"}, "requested_time", -1),
         ({"TimelimitRaw": f"{2**32 - 1}"}, "requested_time", -1),
+        # While a job is suspended its processors are others'.
+        ({"Elapsed": "00:50:00", "Suspended": "00:10:00"}, "run_time", 3000),
+        ({"Elapsed": "00:50:00"}, "run_time", 3000),
+        ({"Elapsed": "", "Suspended": "00:10:00"}, "run_time", 3000),
+        ({"Elapsed": "00:55:00", "Suspended": "00:10:00"}, "run_time", 3000),
     ],
 )
 def test_fields(slurm: Run, job: Job, field: str, value: int) -> None:
     header = SLURM if "TimelimitRaw" in job else FULL
-    assert slurm(sacct(job, header=header)).only[field] == value
+    done = slurm(sacct(job, header=header))
+    assert done.only[field] == value
+    assert done.noted("jobs were suspended") == (value == 3000)
+    assert done.noted("not End") == (job.get("Elapsed") == "00:55:00")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +106,6 @@ def test_fields(slurm: Run, job: Job, field: str, value: int) -> None:
         ({"JobID": "1.batch"}, "steps of jobs (1)"),
         ({"JobID": "1_2.0"}, "steps of jobs (1)"),
         ({"State": "PENDING", "Start": "Unknown", "End": "Unknown"}, "had not ended"),
-        ({"State": "COMPLETED", "End": "Unknown"}, "had not ended"),
         ({"State": "REVOKED"}, "another cluster"),
     ],
 )
@@ -130,8 +121,7 @@ def test_what_is_no_job_is_left_out_and_counted(slurm: Run, job: Job, reason: st
         {"Start": "Unknown", "AllocCPUS": 0},
         {"Start": "2024-03-01T11:00:00", "AllocCPUS": 0},
         {"Start": "2024-03-01T11:00:00", "NodeList": "None assigned"},
-        {"Start": "2024-03-01T11:00:00", "NNodes": 0},
-        {"Start": "2024-03-01T12:00:00", "AllocCPUS": 0},
+        {"Start": "2024-03-01T12:00:00", "NNodes": 0},
     ],
 )
 @pytest.mark.parametrize("state", ["CANCELLED by 5", "COMPLETED"])
@@ -148,17 +138,14 @@ def test_jobs_that_never_started(slurm: Run, job: Job, state: str) -> None:
     assert done.log.max_processors == 4
 
 
-def test_a_job_that_left_the_queue_at_an_unknown_time(slurm: Run) -> None:
-    never = {"JobID": 10, "State": "CANCELLED", "Start": "Unknown"}
-    assert slurm(sacct({"JobID": 9}, never | {"End": "Unknown"})).jobs[1]["wait_time"] == -1
-    before = slurm(sacct({"JobID": 9}, never | {"End": "2024-03-01T09:59:00"}))
-    assert before.jobs[1]["wait_time"] == -1
-    assert before.noted("wait is unknown (1)")
-
-
-def test_a_job_of_no_length_ran(slurm: Run) -> None:
-    job = slurm(sacct({"Start": "2024-03-01T11:00:00", "NodeList": "n1", "State": "FAILED"})).only
-    assert (job["wait_time"], job["run_time"], job["allocated_processors"]) == (3600, 0, 4)
+@pytest.mark.parametrize("end", ["Unknown", "2024-03-01T09:59:00"])
+def test_a_job_that_left_the_queue_at_an_unknown_time(slurm: Run, end: str) -> None:
+    never = {"JobID": 10, "State": "CANCELLED", "Start": "Unknown", "End": end, "NNodes": 3}
+    never["Partition"] = "batch,debug"  # in one of which it might have run
+    done = slurm(sacct({"JobID": 9}, never | {"AllocCPUS": 0}), processors="nodes")
+    assert done.jobs[1]["wait_time"] == done.jobs[1]["partition"] == -1
+    assert [job["requested_processors"] for job in done.jobs] == [-1, 3]
+    assert [value for name, value in done.log.header if name == "Partition"] == ["1 batch"]
 
 
 def test_arrays_and_components(slurm: Run) -> None:
@@ -183,68 +170,20 @@ def test_without_raw_ids_elements_are_in_their_order(slurm: Run) -> None:
     assert sizes == [1, 2, 10]
 
 
-def test_each_run_of_a_requeued_job_is_a_job(slurm: Run) -> None:
-    """As sacct --duplicates shows them: both runs held processors."""
+@pytest.mark.parametrize("state", ["NODE_FAIL", "RESIZING"])
+def test_each_run_and_each_size_of_a_job_is_a_job(slurm: Run, state: str) -> None:
+    """As sacct --duplicates shows runs; to resize a job, Slurm ends its record."""
     runs = [
-        {"State": "NODE_FAIL", "End": "2024-03-01T10:30:00"},
+        {"State": state, "End": "2024-03-01T10:30:00", "AllocCPUS": 8},
         {"Submit": "2024-03-01T10:30:00", "Start": "2024-03-01T10:40:00", "Restarts": 1},
     ]
     done = slurm(sacct(*runs, header=FULL))
-    assert [(job["status"], job["run_time"]) for job in done.jobs] == [(0, 1800), (1, 1200)]
-    assert done.noted("is a job (2)")
-
-
-def test_each_size_of_a_resized_job_is_a_job(slurm: Run) -> None:
-    """Slurm ends its record, and begins another one with the next size."""
-    runs = [
-        {"State": "RESIZING", "End": "2024-03-01T10:30:00", "AllocCPUS": 8},
-        {"Submit": "2024-03-01T10:30:00", "Start": "2024-03-01T10:30:00"},
-    ]
-    done = slurm(sacct(*runs))
     assert [(job["allocated_processors"], job["run_time"]) for job in done.jobs] == [
         (8, 1800),
-        (4, 1800),
+        (4, 1200),
     ]
-    assert done.noted("is a job (1)")
-
-
-def test_a_run_in_exports_of_other_columns_is_one_job(slurm: Run) -> None:
-    """The record that says more counts, in whichever order they come."""
-    job = {"JobID": 1, "ReqMem": "4G", "Timelimit": "02:00:00"}
-    short, long = (sacct(job, header=header) for header in (SLURM, FULL))
-    for order in ((short, long), (long, short)):
-        done = slurm(*order)
-        assert done.only["requested_memory"] == 1024**2
-        assert done.noted("came again")
-
-
-def test_the_same_record_twice_is_one_job(slurm: Run) -> None:
-    """A job that ran at midnight is in the exports of both days."""
-    day = sacct({"JobID": 1}, {"JobID": 2})
-    done = slurm(day, sacct({"JobID": 2}, {"JobID": 3}))
-    assert len(done.jobs) == 3
-    assert done.noted("exports overlap (1)")
-
-
-@pytest.mark.parametrize(
-    ("elapsed", "suspended", "run_time", "note"),
-    [
-        ("01:00:00", "00:00:00", 3600, ""),
-        ("", "", 3600, ""),
-        ("00:50:00", "00:10:00", 3000, "suspended"),
-        ("00:50:00", "", 3000, "suspended"),
-        ("", "00:10:00", 3000, "suspended"),
-        ("00:55:00", "00:10:00", 3000, "not End - Start - Suspended"),
-    ],
-)
-def test_suspended_time_is_not_run_time(
-    slurm: Run, elapsed: str, suspended: str, run_time: int, note: str
-) -> None:
-    """While a job is suspended its processors are others'."""
-    done = slurm(sacct({"Elapsed": elapsed, "Suspended": suspended}, header=FULL))
-    assert done.only["run_time"] == run_time
-    assert done.noted("jobs were suspended") == ("10" in suspended or note == "suspended")
-    assert done.noted("not End") == ("not" in note)
+    assert done.jobs[1]["status"] == 1
+    assert done.noted("is a job (")
 
 
 def test_a_partition_limit_stands_in(slurm: Run) -> None:
@@ -277,25 +216,17 @@ def test_cores_and_nodes(slurm: Run, options: Job, allocated: int, requested: in
     assert done.log.max_processors == allocated
 
 
-def test_nodes_of_a_job_that_never_started_are_requested(slurm: Run) -> None:
-    never = {"JobID": 2, "State": "CANCELLED", "Start": "Unknown", "NNodes": 3, "AllocCPUS": 0}
-    jobs = slurm(sacct({"JobID": 1}, never), processors="nodes").jobs
-    assert [job["requested_processors"] for job in jobs] == [-1, 3]
-
-
 @pytest.mark.parametrize(
     ("text", "kilobytes"),
     [
         ("4G", 1024**2),
         ("4000Mc", 4000 * 1024),
         ("8Gn", 4 * 1024**2),
-        *(("0", -1), ("0n", -1), ("", -1)),
-        ("512K", 128),
+        *(("0n", -1), ("", -1), ("512K", 128), (f"{2**32 - 1}Mn", -1)),
         (f"{2**31 + 3000}Mn", 3000 * 1024),
         (f"{2**63 + 3000}Mn", 3000 * 1024),
         (f"{2**21 + 4}Gn", 4 * 1024**2),
         (f"{2**31 - 1}Mn", (2**31 - 1) * 512),
-        (f"{2**32 - 1}Mn", -1),
     ],
 )
 def test_requested_memory_is_of_a_processor(text: str, kilobytes: int) -> None:
@@ -338,25 +269,9 @@ def test_an_eligible_time_in_an_hour_that_comes_twice(slurm: Run) -> None:
     """Submitted at 02:50 of summer, eligible at 02:10 of winter, started at 03:00."""
     day = "2024-10-27T"
     job = {"Submit": f"{day}02:50:00+0200", "Eligible": f"{day}02:10:00", "Start": f"{day}03:00:00"}
-    done = slurm(
-        sacct(job | {"End": f"{day}04:00:00"}, header=FULL),
-        time_zone="Europe/Paris",
-        submission="eligible",
-    )
+    text = sacct(job | {"End": f"{day}04:00:00"}, header=FULL)
+    done = slurm(text, time_zone="Europe/Paris", submission="eligible")
     assert done.only["wait_time"] == 50 * 60
-
-
-def test_a_start_before_the_submission(slurm: Run) -> None:
-    done = slurm(sacct({"Start": "2024-03-01T09:59:58"}))
-    assert (done.only["wait_time"], done.only["run_time"]) == (0, 3602)
-    assert done.noted("started before they")
-
-
-def test_partitions_in_which_a_job_might_have_run(slurm: Run) -> None:
-    never = {"JobID": 2, "State": "CANCELLED", "Start": "Unknown", "Partition": "batch,debug"}
-    done = slurm(sacct({"JobID": 1}, never))
-    assert done.jobs[1]["partition"] == -1
-    assert [value for name, value in done.log.header if name == "Partition"] == ["1 batch"]
 
 
 def test_names_may_hold_anything(slurm: Run) -> None:
@@ -369,59 +284,37 @@ def test_names_may_hold_anything(slurm: Run) -> None:
     done = slurm(text, job_names=True)
     assert [job["user"] for job in done.jobs] == [2, 1, 3], "of one second: in order of the names"
     assert [job["executable"] for job in done.jobs] == [1, 2, 2]
-    assert done.names.splitlines()[1:4] == [
-        "user,1,\\u001b[31mred",
-        "user,2,'=1+1",
-        "user,3,m\\xfcller",
-    ]
+    users = ["user,1,\\u001b[31mred", "user,2,'=1+1", "user,3,m\\xfcller"]
+    assert done.names.splitlines()[1:4] == users
     assert 'executable,1,"a|b""c"' in done.names.splitlines()
 
 
-# Clusters ----------------------------------------------------------------------------------------
+def test_no_letter_of_a_name_is_lost(slurm: Run) -> None:
+    """Headers are Latin-1; the file of names has all letters."""
+    name = "\u0142\u00f3d\u017a"
+    done = slurm(sacct({"Partition": name, "QOS": name}), computer=name)
+    assert done.log.header_field("Computer") == "\\u0142\u00f3d\\u017a"
+    assert f"partition,1,{name}" in done.names
+    assert done.noted("have escapes")
 
-JOBS = st.lists(
-    st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.integers(0, 1), st.integers(1, 9)),
-    min_size=1,
-    max_size=8,
-)
 
-
-@given(JOBS)
-def test_jobs_of_two_clusters_are_no_jobs_of_one_machine(
-    tmp_path_factory: pytest.TempPathFactory, jobs: list[tuple[str, int, int, int]]
-) -> None:
+def test_jobs_of_two_clusters_are_no_jobs_of_one_machine(slurm: Run) -> None:
     """With the same numbers and times: each cluster is imported as if it were alone."""
-    folder = tmp_path_factory.mktemp("clusters")
-    rows: list[Job] = [
-        {
-            "Cluster": cluster,
-            "JobID": number,
-            "AllocCPUS": size,
-            "Start": f"2024-03-01T10:0{wait}:00",
-        }
-        for cluster, number, wait, size in jobs
-    ]
     header = f"Cluster|{SLURM}"
-    clusters = {str(row["Cluster"]) for row in rows}
-    text = sacct(*rows, header=header)
-    if len(clusters) == 1:
-        imported(Slurm, folder, text)
-    else:
-        with pytest.raises(InputError, match="of one machine"):
-            imported(Slurm, folder, text)
-    for cluster in clusters:
-        own = [row for row in rows if row["Cluster"] == cluster]
-        alone = imported(Slurm, folder, sacct(*own, header=header))
-        chosen = imported(Slurm, folder, text, cluster=cluster)
-        assert (chosen.jobs, chosen.machine) == (alone.jobs, alone.machine)
-        assert chosen.noted(f"other clusters ({len(rows) - len(own)})") == (own != rows)
-
-
-def test_a_cluster_is_chosen_by_its_column(slurm: Run) -> None:
+    of_a, of_b = (
+        [{"Cluster": name, "JobID": n, "AllocCPUS": n + 1} for n in (1, 2)] for name in "ab"
+    )
+    of_b[0]["AllocCPUS"] = 9
+    text = sacct(*of_a, *of_b, {"Cluster": "a", "JobID": 3}, header=header)
+    with pytest.raises(InputError, match="of one machine"):
+        slurm(text)
+    alone, chosen = slurm(sacct(*of_b, header=header)), slurm(text, cluster="b")
+    assert (chosen.jobs, chosen.machine) == (alone.jobs, alone.machine)
+    assert chosen.noted("other clusters (3)")
     with pytest.raises(InputError, match="no column Cluster"):
         slurm(sacct({}), cluster="alpha")
     with pytest.raises(InputError, match=r"'beta': .*'alpha'"):
-        slurm(sacct({"Cluster": "alpha"}, header=f"{SLURM}|Cluster"), cluster="beta")
+        slurm(sacct({"Cluster": "alpha"}, header=header), cluster="beta")
 
 
 # Forms of the file -------------------------------------------------------------------------------
@@ -434,31 +327,13 @@ def test_line_ends_and_byte_order_marks(slurm: Run, begin: bytes, end: str) -> N
     assert "executable,1,a|b" in done.names
 
 
-@pytest.mark.parametrize(
-    ("name", "shown", "escaped"),
-    [
-        ("caf\u00e9", "caf\u00e9", 0),
-        ("\u0142\u00f3d\u017a", "\\u0142\u00f3d\\u017a", 1),
-        ("\u8a08\u7b97", "\\u8a08\\u7b97", 1),
-    ],
-)
-def test_no_letter_of_a_name_is_lost(slurm: Run, name: str, shown: str, escaped: int) -> None:
-    """Headers are Latin-1; the file of names has all letters."""
-    done = slurm(sacct({"Partition": name, "QOS": name}), computer=name)
-    assert done.log.header_field("Computer") == shown
-    assert done.log.header_field("Partition") == f"1 {shown}"
-    assert f"partition,1,{name}" in done.names
-    assert done.noted("have escapes") == (escaped > 0)
-
-
-@pytest.mark.parametrize("delimiter", [";", "\t", "^|^", ","])
+@pytest.mark.parametrize("delimiter", ["\t", "^|^"])
 def test_other_delimiters(slurm: Run, delimiter: str) -> None:
     text = sacct({}).replace("|", delimiter)
     assert slurm(text, delimiter=delimiter).only["run_time"] == 3600
 
 
-@pytest.mark.parametrize("at", [0, 18])
-@pytest.mark.parametrize("free", ["SubmitLine", "Constraints", "JobName"])
+@pytest.mark.parametrize(("at", "free"), [(0, "SubmitLine"), (18, "JobName"), (18, "Constraints")])
 @pytest.mark.parametrize("others", [(), ("Comment", "JobName")])
 def test_a_delimiter_in_a_free_text_is_no_column(
     slurm: Run, free: str, at: int, others: tuple[str, ...]
@@ -476,11 +351,8 @@ def test_a_delimiter_in_a_free_text_is_no_column(
     if names[-1] == free and len(free_texts) == 1:
         assert len(slurm(text).jobs) == 2
         return
-    with pytest.raises(InputError) as raised:
+    with pytest.raises(InputError, match=f"{free}.*--delimiter"):
         slurm(text)
-    told = str(raised.value)
-    assert free in told
-    assert told.index("--delimiter") < told.index("skip_bad_lines")
     clean = slurm(text.replace("a|b", "a!b").replace("|", "^|^"), delimiter="^|^")
     assert len(clean.jobs) == 2
 
@@ -512,10 +384,10 @@ def test_a_file_whose_last_line_has_no_end(slurm: Run) -> None:
         (sacct({}).replace("|", ","), "records0:1: .*divided by ',': .*delimiter"),
         ('{\n  "jobs": [\n  ]\n}\n', "records0:1: JSON"),
         (sacct({}).replace("|", "   "), "records0:1: no columns"),
+        (sacct({}), "Europe/Pari"),
         (sacct({}).replace("Submit", "Sumbit"), "Submit .*'Sumbit'"),
         (sacct({}).replace("AllocCPUS", "Cores"), "AllocCPUS or NCPUS"),
         (sacct({"Submit": "01/03/2024"}), "records0:2: Submit is '01/03/2024'"),
-        (sacct({"Submit": "Unknown"}), "records0:2: Submit is 'Unknown'"),
         (sacct({"Submit": "20240301"}), "records0:2: .*from 1990"),
         (sacct({"End": "2024-03-01T09:00:00"}), "records0:2: the end"),
         (sacct({"State": "COMPLETE"}), "'COMPLETE': .*'COMPLETED'"),
@@ -531,7 +403,7 @@ def test_what_is_wrong_is_said_with_file_and_line(
     slurm: Run, text: str | bytes, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        slurm(text)
+        slurm(text, time_zone="Europe/Pari" if message == "Europe/Pari" else None)
 
 
 def test_bad_lines_can_be_left_out(slurm: Run) -> None:
@@ -539,13 +411,7 @@ def test_bad_lines_can_be_left_out(slurm: Run) -> None:
     done = slurm(sacct({"JobID": 1}, *bad, {"JobID": 2}), skip_bad_lines=True)
     assert len(done.jobs) == 2
     assert done.noted("bad lines (7): 3, 4, 5, 6, 7, ...")
-
-
-def test_packed_records_are_unpacked(slurm: Run) -> None:
-    packed = gzip.compress(sacct({}).encode())
-    assert slurm(packed).only["run_time"] == 3600
-    with pytest.raises(InputError, match="damaged"):
-        slurm(packed[:-9])
+    assert done.noted("UTC is assumed")
 
 
 def test_epoch_seconds_and_offsets(slurm: Run) -> None:
@@ -562,19 +428,7 @@ def test_epoch_seconds_and_offsets(slurm: Run) -> None:
     done = slurm(sacct(*jobs), time_zone="Asia/Tokyo")
     assert [(job["submit_time"], job["wait_time"]) for job in done.jobs] == [(0, 60), (0, 60)]
     assert [job["run_time"] for job in done.jobs] == [3600, 3600]
-
-
-def test_without_a_zone_utc_is_assumed_and_said(slurm: Run) -> None:
-    assert slurm(sacct({})).noted("UTC is assumed")
-    assert not slurm(sacct({}), time_zone="UTC").noted("was not given")
-    with pytest.raises(InputError, match="Europe/Pari"):
-        slurm(sacct({}), time_zone="Europe/Pari")
-
-
-def test_processors_that_were_given(slurm: Run) -> None:
-    assert slurm(sacct({}), max_processors=64).log.max_processors == 64
-    done = slurm(sacct({}), max_processors=3)
-    assert done.noted("at once (4)")
+    assert not done.noted("was not given")
 
 
 @pytest.mark.parametrize(
@@ -589,25 +443,32 @@ def test_options_that_make_no_sense(slurm: Run, options: Job) -> None:
         slurm(sacct({}), **options)
 
 
+def test_processors_that_were_given(slurm: Run) -> None:
+    early = sacct({"Start": "2024-03-01T09:59:58"})
+    done = slurm(early, max_processors=3)
+    assert (done.only["wait_time"], done.only["run_time"]) == (0, 3602)
+    assert done.noted("started before they")
+    assert done.noted("at once (4)")
+    assert slurm(early, max_processors=64).log.max_processors == 64
+
+
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_jobs(
-    slurm: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of users who stay the same, a job a minute, ten of which run at once."""
     monkeypatch.setattr(sorted_records, "IN_MEMORY", 500)
     monkeypatch.setattr(sorted_records, "_TOGETHER", 10)
-    out, options = tmp_path / "out.swf", ImportOptions()
-
-    def job(number: int) -> Job:
-        submit = 1709287200 + 60 * number
-        times = {"Submit": submit, "Start": submit, "End": submit + 600}
-        return {"JobID": number, "User": f"u{number % 50}", **times}
 
     def peak(nb_jobs: int) -> int:
-        jobs = map(job, range(nb_jobs))
+        times = range(1709287200, 1709287200 + 60 * nb_jobs, 60)
+        jobs = (
+            {"JobID": number, "User": number % 50, "Submit": at, "Start": at, "End": at + 600}
+            for number, at in enumerate(times)
+        )
         (tmp_path / "records").write_text(sacct(*jobs))
         tracemalloc.start()
-        import_log(Slurm, [str(tmp_path / "records")], out, options)
+        import_log(Slurm, [str(tmp_path / "records")], tmp_path / "out.swf", ImportOptions())
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import re
 import shlex
-import shutil
 import subprocess
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -19,7 +17,6 @@ from hypothesis import strategies as st
 
 from batsched_py.campaign import run_campaign as run_campaign_module
 from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_campaign import run_campaign, select_shard
 from batsched_py.campaign.workers.runner import execute, sort_whole_logs_first
@@ -117,25 +114,18 @@ def test_the_report_of_a_small_or_synthetic_study(study: CampaignFolder) -> None
     done = study.run("--quick", "--report")
     assert "too small" in done.stdout, done.stderr
     assert "synthetic" in (study.out / "report.html").read_text()
+    assert "drawn at random" in done.stderr, "replications of users who draw nothing are noted"
+    assert study.results().nb_equal_replications == 2
+    stored = (study.out / "campaign.json").read_bytes()
+    done = study.run()  # the folder of another campaign is left alone
+    assert (done.returncode, "'test_quick'" in done.stderr) == (2, True)
+    assert (study.out / "campaign.json").read_bytes() == stored
     study.write(FILE, report="def report(results):\n raise KeyError('nb')\n")
     (study.out / "results.csv").unlink()
     done = study.run("--quick", "--report")
     assert done.returncode != 0
     assert "report.py:2: KeyError: 'nb'" in done.stderr.splitlines()[-1]
     assert (study.out / "results.csv").is_file()
-
-
-def test_the_page_is_written_if_nobody_reads(
-    study: CampaignFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As in ``campaign FILE | head``."""
-
-    def broken_pipe(*arguments: object) -> None:
-        raise BrokenPipeError(errno.EPIPE, "nobody reads")
-
-    monkeypatch.setattr("batsched_py.report.forms.terminal.print_report", broken_pipe)
-    study.run("--quick", "--report")
-    assert (study.out / "report.html").is_file()
 
 
 def test_a_dry_run_runs_nothing(study: CampaignFolder) -> None:
@@ -206,18 +196,6 @@ def test_runs_that_failed_are_tried_or_left(study: CampaignFolder) -> None:
     assert (len(study.results().runs), study.results().failures) == (6, [])
 
 
-def test_what_replays_the_whole_log_comes_first(study: CampaignFolder) -> None:
-    """Runs of some jobs or weeks take less. All others stay in their order."""
-    study.write(
-        '[run]\npart = ["ten", "weeks", "all"]\n[part.ten]\nfirst = 10\n'
-        '[part.weeks]\nusers = "resampled"\nuser_options = { weeks = 2 }\n'
-        '[part.all]\n[[include]]\npart = "all"\nusers = "feedback"\n'
-    )
-    runs = prepare(read_campaign(study.path / "test.toml"), study.out)
-    ten, weeks, rigid, feedback = runs
-    assert sort_whole_logs_first(runs) == [rigid, feedback, ten, weeks]
-
-
 def test_what_failed_is_known_until_it_is_tried_again(study: CampaignFolder) -> None:
     """Interrupted while it tries failed runs again, a campaign still knows the others."""
     study.write(FILE, measures=FAILING)
@@ -251,51 +229,15 @@ def test_runs_that_are_one_run_and_fail_once(study: CampaignFolder) -> None:
     assert not list(study.out.glob("results.*"))
 
 
-def test_a_fault_of_a_policy_has_its_line(study: CampaignFolder) -> None:
-    """As in `simulate`: in the message and in the folder of the run."""
-    code = "class Bad:\n    def schedule(self, now, queue, machine):\n        yield 1 / 0\n"
-    study.write("[run]\nscheduler = 'bad.py:Bad'\nfirst = 5\n", bad=code)
-    done = study.run()
-    place = rf"ZeroDivisionError: division by zero \({study.path / 'bad.py'}:3, in schedule; at "
-    assert re.search(place, done.stderr)
-    (error,) = study.out.glob("runs/*/error.txt")
-    assert re.match(place, error.read_text())
-
-
-def test_a_folder_that_cannot_be_made_fails_that_run_only(study: CampaignFolder) -> None:
-    study.write(TWO)
-    study.run()
-    folder = next(study.out.glob("runs/*fcfs*"))
-    shutil.rmtree(folder)
-    folder.write_text("in the way")
-    done = study.run()
-    assert done.returncode == 1
-    assert "cannot be written" in done.stderr
-    assert "1 of 2 runs failed" in done.stderr
-
-
-def test_labels_of_several_types(study: CampaignFolder) -> None:
-    """Parquet has columns of one type: such a label is text there."""
-    text = "[run]\nx = [1, 0.5, 'auto']\ny = [true, 5]\n[x.1]\n[x.'0.5']\n[x.auto]\n"
-    study.write(f"{text}first = 9\n[y.true]\n[y.5]\nnodes = 32\n")
-    assert study.run().returncode == 0
-    table = pd.read_parquet(study.out / "results.parquet")
-    assert table["x"].tolist() == ["1", "1", "0.5", "0.5", "auto", "auto"]
-    assert table["y"].tolist() == ["True", "5"] * 3
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("--retry-failed --only-missing", "one of them"),
         ("--cluster slrm", "dask scheduler"),
         ("--shard 3/2", "--shard 3/2: expected I/N"),
-        ("--shard 1", "expected I/N"),
         ("--jobs 0", "at least 1"),
         ("-e ''", "expected a folder"),
         ("--backend batzim", "'batsim'"),
-        ("--backend batsim --batsim /no/such/batsim", "/no/such/batsim"),
-        ("--backend socket --timeouts run=never", "run 'never'"),
         ("--dry-run --timeouts run=5", "--timeouts: "),
         ("--dry-run --batsim-log", "--batsim-log: "),
     ],
@@ -305,32 +247,6 @@ def test_options_that_make_no_sense(study: CampaignFolder, arguments: str, messa
     assert (done.returncode, message in done.stderr) == (2, True)
     assert len(done.stderr.splitlines()) == 1
     assert not study.out.exists()
-
-
-def test_what_is_no_campaign_folder(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no folder"):
-        open_results(tmp_path)
-    (tmp_path / "campaign.json").write_text('{"name": 3}')
-    with pytest.raises(InputError, match=r"campaign\.json"):
-        open_results(tmp_path)
-
-
-def test_the_folder_of_another_campaign_is_left_alone(study: CampaignFolder) -> None:
-    assert study.run("--quick").returncode == 0
-    stored = (study.out / "campaign.json").read_bytes()
-    done = study.run()
-    assert done.returncode == 2
-    assert "'test_quick'" in done.stderr
-    assert (study.out / "campaign.json").read_bytes() == stored
-
-
-def test_replications_of_users_who_draw_nothing_are_noted(study: CampaignFolder) -> None:
-    assert "drawn at random" in study.run("--quick").stderr
-    assert study.results().nb_equal_replications == 2
-    weekly = FILE.replace('log = "sample"', 'log = "none"\nusers = "weekly"')
-    study.write(weekly.replace("[quick]", '[quick]\n"user_options.weeks" = 1'))
-    assert "drawn at random" not in study.run("--quick", "-e", "drawn").stderr
-    assert open_results("drawn").nb_equal_replications == 0
 
 
 def test_a_folder_holds_what_it_takes_to_repeat_the_run(study: CampaignFolder) -> None:
@@ -355,21 +271,28 @@ def test_a_folder_holds_what_it_takes_to_repeat_the_run(study: CampaignFolder) -
 
 
 @pytest.mark.process
-def test_a_run_that_loses_its_worker_twice_fails_and_the_others_do_not(
-    study: CampaignFolder,
-) -> None:
+def test_runs_that_cannot_end_fail_and_the_others_do_not(study: CampaignFolder) -> None:
+    """One whose worker is lost twice, one with a fault, one whose folder cannot be made."""
+    fatal = f"open({str(study.path / 'tries')!r}, 'a').write('x'); __import__('os')._exit(7)"
     study.write(
-        '[run]\nfirst = 5\nscheduler = ["easy", "fatal.py:Fatal", "fcfs"]\n',
-        fatal="import os\nfrom pathlib import Path\n"
-        "class Fatal:\n def schedule(self, now, queue, machine):\n"
-        f"  open({str(study.path / 'tries')!r}, 'a').write('x')\n  os._exit(7)\n",
+        '[run]\nfirst = 5\nscheduler = ["easy", "fatal.py:P", "bad.py:P", "fcfs"]\n',
+        fatal=f"class P:\n def schedule(self, now, queue, machine):\n  {fatal}\n",
+        bad="class P:\n def schedule(self, now, queue, machine):\n  yield 1 / 0\n",
     )
+    *_, last = prepare(read_campaign(study.path / "test.toml"), study.out)
+    last.folder.parent.mkdir(parents=True)
+    last.folder.write_text("in the way")
     done = study.run("--jobs", "2")
     assert done.returncode == 1
-    assert "WorkerLost" in done.stderr
+    assert "3 of 4 runs failed" in done.stderr
     assert (study.path / "tries").read_text() == "xx"
-    assert len(study.results().runs) == 2
-    assert len(study.results().failures) == 1
+    assert len(study.results().runs) == 1
+    said = "\n".join(path.read_text() for path in study.out.glob("runs/*/error.txt"))
+    place = rf"ZeroDivisionError: division by zero \({study.path / 'bad.py'}:3, in schedule; at "
+    for expected in ("WorkerLost", place):
+        assert re.search(expected, said)
+        assert re.search(expected, done.stderr)
+    assert "cannot be written" in done.stderr
 
 
 @pytest.mark.process
@@ -393,6 +316,33 @@ def test_shards_together_give_what_one_call_gives(study: CampaignFolder) -> None
     tables = [pd.read_csv(study.path / out / "results.csv") for out in ("out", "one")]
     of_the_moment = ["folder", "started", "seconds", "wall_time"]
     pd.testing.assert_frame_equal(*(table.drop(columns=of_the_moment) for table in tables))
+
+
+def test_order_of_runs_and_types_of_columns(study: CampaignFolder) -> None:
+    """Parts of the log take less than all of it, whatever is said of its sites and its users.
+
+    Labels of several types are text in Parquet, whose columns have one type. Sites are the
+    clusters of the platform, also when a report asks for the jobs of a run.
+    """
+    platform = platforms_folder() / "m64.xml"
+    study.write(
+        '[run]\npart = [1, 0.5, "all"]\nsplit = ["local", 10]\nhomes = "round-robin"\n'
+        f'platform = "{platform}"\n[part.1]\nfirst = 100\n'
+        '[part."0.5"]\nusers = "resampled"\nuser_options = { weeks = 2 }\n[part.all]\n'
+    )
+    runs = prepare(read_campaign(study.path / "test.toml"), study.out)
+    assert sort_whole_logs_first(runs) == [*runs[4:], *runs[:4]]
+    weeks = 'users = "resampled"\nuser_options = { weeks = 2 }'
+    text = (study.path / "test.toml").read_text().replace(weeks, "first = 8")
+    study.write(text.replace("[part.all]", "[part.all]\nfirst = 9"))
+    assert study.run().returncode == 0
+    table = pd.read_parquet(study.out / "results.parquet")
+    assert table["part"].tolist() == ["1", "1", "0.5", "0.5", "all", "all"]
+    assert {"homes", "split"} <= set(table) - {"job_numbers", "sites"} == set(table)
+    results = study.results()
+    local, ten = (results.workload(run).jobs for _, run in results.runs[:2].iterrows())
+    assert max(job.size for job in ten) == 10 < max(job.size for job in local)
+    assert max(job.size for job in local if job.extra["home"] == "site18") == 8
 
 
 @given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 9))
@@ -419,26 +369,3 @@ def test_run_campaign_gives_the_results_of_the_folder(study: CampaignFolder) -> 
         run_campaign("test.toml", shard="5/4")
     with pytest.raises(UsageError, match="only_missing"):
         run_campaign("test.toml", retry_failed=True, only_missing=True)
-
-
-def test_rules_on_sites_know_the_clusters_of_the_platform(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When a run reads its log, and when a report asks for it. Columns are there if asked for."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_campaign_module, "LocalWorkers", Here)
-    platform = platforms_folder() / "m64.xml"
-    folder = CampaignFolder(tmp_path)
-    folder.write(
-        f'[run]\nplatform = "{platform}"\nfirst = 100\nhomes = "round-robin"\n'
-        'split = ["local", 10, "largest"]\n'
-    )
-    assert folder.run().returncode == 0
-    results = folder.results()
-    runs = results.runs
-    assert {"homes", "split"} <= set(runs.columns)
-    assert not {"job_numbers", "sites"} & set(runs.columns)
-    local, ten, _ = (results.workload(run).jobs for _, run in runs.iterrows())
-    assert max(job.size for job in ten) == 10
-    assert max(job.size for job in local) > 10
-    assert max(job.size for job in local if job.extra["home"] == "site18") == 8

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,7 +23,7 @@ from dask_jobqueue.local import LocalCluster as LocalJobs
 from batsched_py.campaign.run_campaign import run_campaign
 from batsched_py.campaign.workers import cluster
 from batsched_py.campaign.workers.cluster import Requirements, check_worker
-from batsched_py.errors import SimulationError, UsageError
+from batsched_py.errors import UsageError
 from batsched_py.support.installation import PROGRAM
 from helpers.campaigns import CampaignFolder
 from helpers.waiting import LIMIT, is_alive, wait_until
@@ -98,25 +97,6 @@ def test_a_request_to_end_ends_what_runs_on_workers(campaign: CampaignFolder, ad
 
 
 @pytest.mark.long
-def test_a_scheduler_that_is_lost_is_said(campaign: CampaignFolder) -> None:
-    campaign.write('[run]\nfirst = 9\nscheduler = "slow.py:Slow"\n')
-
-    def lose() -> None:
-        wait_until((campaign.path / "worker").exists)
-        local.close()
-
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=None
-        ) as local,
-    ):
-        threading.Thread(target=lose).start()
-        with pytest.raises(SimulationError, match="scheduler is gone"):
-            run_campaign("test.toml", cluster=local.scheduler_address, progress=False)
-
-
-@pytest.mark.long
 def test_a_worker_ends_when_its_scheduler_is_killed(campaign: CampaignFolder) -> None:
     """As after the end of a command that was killed, which is the scheduler of its jobs."""
     campaign.write('[run]\nfirst = 9\nscheduler = "slow.py:Slow"\n')
@@ -139,11 +119,6 @@ def test_a_worker_ends_when_its_scheduler_is_killed(campaign: CampaignFolder) ->
         scheduler.kill()
         worker.wait(LIMIT)
         wait_until(lambda: not is_alive(of_run))
-
-
-def test_an_address_where_nobody_answers_is_said(campaign: CampaignFolder) -> None:
-    with pytest.raises(UsageError, match="no dask scheduler"):
-        run_campaign("test.toml", cluster="tcp://127.0.0.1:9", progress=False)
 
 
 def needs(folder: Path, **fields: Any) -> Requirements:
@@ -178,6 +153,9 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_jobs_are_asked_for_and_cancelled(
     campaign: CampaignFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    shown = campaign.run("--cluster", "local", "--dry-run").stdout
+    assert "--nthreads 2 " in shown
+    assert "--dashboard-address 127.0.0.1:0" in shown
     results = run_campaign("test.toml", "out", cluster="local", jobs=1, progress=False)
     assert len(results.runs) == 2
     number = int(capsys.readouterr().err.rpartition("asked local for jobs: ")[2].split()[0])
@@ -185,27 +163,17 @@ def test_jobs_are_asked_for_and_cancelled(
     assert [path.name for path in campaign.out.glob(".*")] == [".lock"]  # no key either
 
 
-@pytest.mark.usefixtures("jobs")
-def test_a_dry_run_shows_the_script_of_a_job(campaign: CampaignFolder) -> None:
-    done = campaign.run("--cluster", "local", "--dry-run")
-    assert done.returncode == 0, done.stderr
-    assert "--nthreads 2 " in done.stdout
-    assert "--dashboard-address 127.0.0.1:0" in done.stdout
-
-
-def test_jobs_that_dask_s_configuration_does_not_describe_are_refused(
-    campaign: CampaignFolder,
-) -> None:
-    done = campaign.run("--cluster", "slurm")
-    assert done.returncode == 2
-    assert "DASK_JOBQUEUE__SLURM__CORES" in done.stderr
-
-
-def test_a_system_whose_commands_are_not_here_is_said(
+def test_clusters_that_are_not_there(
     campaign: CampaignFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """No configuration of dask, no commands of the system, no scheduler at an address."""
     monkeypatch.setenv("PATH", "")
-    with dask.config.set({"jobqueue.slurm.cores": 1, "jobqueue.slurm.memory": "1GB"}):
-        done = campaign.run("--cluster", "slurm")
-    assert done.returncode == 2
-    assert "no job can" in done.stderr
+    with pytest.raises(UsageError, match="DASK_JOBQUEUE__SLURM__CORES"):
+        run_campaign("test.toml", cluster="slurm", progress=False)
+    with (
+        dask.config.set({"jobqueue.slurm.cores": 1, "jobqueue.slurm.memory": "1GB"}),
+        pytest.raises(UsageError, match="no job can"),
+    ):
+        run_campaign("test.toml", cluster="slurm", progress=False)
+    with pytest.raises(UsageError, match="no dask scheduler"):
+        run_campaign("test.toml", cluster="tcp://127.0.0.1:9", progress=False)

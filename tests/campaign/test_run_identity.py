@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -45,52 +43,23 @@ def test_all_that_a_simulation_imports_determines_it() -> None:
         imported |= new
         left += new
     assert "batsched_py.simulator.engine" in imported
-    assert {file_of(module) for module in imported} - set(find_determining_code()) == set()
-
-
-RUNS = """
-import sys
-from batsched_py import simulate
-for settings in (
-    {"users": "feedback", "scheduler": "dynp"},
-    {"sites": "2x64", "scheduler": "grid", "scheduler_options": {"scenario": "multi_site"}},
-    {"users": "site", "user_options": {"nb_users": 3, "weeks": 1}, "scheduler": "multifactor"},
-    {"backend": "socket5"},
-):
-    simulate("sample", first=20, progress=False, **settings)
-for name, module in sorted(sys.modules.items()):
-    if name.startswith("batsched_") and module.__file__:
-        print(module.__file__)
-"""
-
-
-@pytest.mark.process
-def test_all_that_runs_load_determines_them() -> None:
-    done = subprocess.run([sys.executable, "-c", RUNS], capture_output=True, text=True, check=True)
-    loaded = {Path(line) for line in done.stdout.split()}
-    assert ROOT / "batsched_py/schedulers/dynp/dynp_policy.py" in loaded
-    assert loaded - set(find_determining_code()) == set()
-
-
-@pytest.mark.parametrize(
-    ("file", "determines"),
-    [
-        ("batsched_py/campaign/run_task.py", True),
-        ("batsched_py/metrics/waiting.py", True),
-        ("batsched_py/run/settings.py", True),  # maps settings to the simulation
-        ("users/batsched_users/data/weekly.json", True),  # parameters are as good as code
-        ("users/batsched_users/data/site/sizes.json", True),
-        ("users/batsched_users/resampling/__init__.py", True),
-        ("batsched_py/accounting/systems/slurm.py", False),
-        ("batsched_py/campaign/preparation.py", False),
-        ("batsched_py/explain/wording.py", False),
-        ("batsched_py/report/document.py", False),
-        ("users/batsched_users/commands/users.py", False),
-    ],
-)
-def test_a_change_makes_finished_runs_stale(file: str, determines: bool) -> None:
-    assert (ROOT / file).is_file()
-    assert (ROOT / file in find_determining_code()) == determines
+    determining = set(find_determining_code())
+    assert {file_of(module) for module in imported} - determining == set()
+    for file in (
+        "batsched_py/campaign/run_task.py",
+        "batsched_py/metrics/waiting.py",
+        "users/batsched_users/data/weekly.json",  # parameters are as good as code
+        "users/batsched_users/data/site/sizes.json",
+    ):
+        assert ROOT / file in determining
+    for file in (
+        "batsched_py/accounting/systems/slurm.py",
+        "batsched_py/campaign/preparation.py",
+        "batsched_py/report/document.py",
+        "users/batsched_users/commands/users.py",
+    ):
+        assert (ROOT / file).is_file()
+        assert ROOT / file not in determining
 
 
 POLICY = """class P:
@@ -157,12 +126,6 @@ def prepared(**settings: Any) -> Any:
     return run
 
 
-def test_all_settings_are_tried_below() -> None:
-    # batsim is tried with its back end below; limits and a log do not change what a run gives
-    outside = {"batsim", "batsim_log", "timeouts", "budgets"}
-    assert set(CHANGED) == set(Settings.__struct_fields__) - {"log"} - outside
-
-
 @pytest.mark.parametrize("setting", CHANGED)
 def test_every_setting_reaches_the_command_and_the_name(setting: str) -> None:
     Path("p.xml").write_text("<platform/>")
@@ -171,73 +134,81 @@ def test_every_setting_reaches_the_command_and_the_name(setting: str) -> None:
     changed = prepared(**needed, **{setting: CHANGED[setting]})
     assert changed.folder != plain.folder
     assert changed.command[:-2] != plain.command[:-2]
+    # batsim is tried with its back end below; limits and a log do not change what a run gives
+    outside = {"batsim", "batsim_log", "timeouts", "budgets"}
+    assert set(CHANGED) == set(Settings.__struct_fields__) - {"log"} - outside
 
 
 def test_another_batsim_is_another_run_and_another_limit_or_log_is_not(folder: Path) -> None:
     """A program is known by its content: a new version in the same place is not the old one."""
     program = folder / "batsim"
     folders = set()
+    limits = {"timeouts": "run=5", "budgets": "messages=5", "batsim_log": True}
     for text in ("#!/bin/sh\n", "#!/bin/sh\nexit 1\n"):
         program.write_text(text)
         program.chmod(0o755)
         identity._batsim.cache_clear()
-        for limit in (None, "run=5"):
-            run = prepared(
-                backend="batsim",
-                batsim=str(program),
-                timeouts=limit,
-                budgets=limit and "messages=5",
-                batsim_log=limit is not None,
-            )
-            assert ("--timeouts" in run.command) is (limit is not None)
-            assert ("--budgets" in run.command) is (limit is not None)
-            assert ("--batsim-log" in run.command) is (limit is not None)
+        for more in ({}, limits):
+            run = prepared(backend="batsim", batsim=str(program), **more)
+            for flag in ("--timeouts", "--budgets", "--batsim-log"):
+                assert (flag in run.command) is bool(more)
             folders.add(run.folder)
     assert len(folders) == 2
 
 
-def test_names_change_with_the_content_of_files() -> None:
-    names = [prepared(scheduler="policy.py:P").folder]
-    for name, text in {"policy.py": f"{POLICY}\n", "x.swf": swf_text(processors=5)}.items():
-        Path(name).write_text(text)
-        names.append(prepared(scheduler="policy.py:P").folder)
-    assert len(set(names)) == 3
+OF_POLICY = {"scheduler": "policy.py:P"}
+SITE = '[[member]]\nmodel = "site"\noptions = { distributions = "people/site" }\n'
+OF_POPULATION = {"users": "population", "user_options": {"file": "people/population.toml"}}
+AROUND = {"users": "sufficient", "user_options": {"model": "mine.py:Mine", "signal": "16:00-20:00"}}
 
 
-def test_what_lies_beside_a_policy_and_is_not_imported_changes_no_name() -> None:
-    """A note, another policy, a script that imports the policy."""
-    names = {prepared(scheduler="policy.py:P").folder}
-    for name, text in {
-        "note.py": "x = 1",
+@pytest.mark.parametrize(
+    ("settings", "file", "changes"),
+    [
+        (OF_POLICY, "policy.py", True),
+        (OF_POLICY, "x.swf", True),
+        (OF_POLICY, "near_policy.py", True),  # imported by the policy
+        (OF_POLICY, "far_from_policy/__init__.py", True),  # and these by what it imports
+        (OF_POLICY, "far_from_policy/sizes.py", True),
+        (OF_POLICY, "other.py", False),
+        (OF_POLICY, "script.py", False),  # imports the policy
+        ({"sites": "grid.xml"}, "grid.xml", True),
+        (OF_POPULATION, "people/population.toml", True),
+        (OF_POPULATION, "people/mine.py", True),  # a plug-in beside it
+        (OF_POPULATION, "people/site/sizes.json", True),
+        (OF_POPULATION, "people/other.txt", False),
+        (AROUND, "mine.py", True),
+    ],
+)
+def test_names_change_with_what_determines_a_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, settings: Any, file: str, changes: bool
+) -> None:
+    """And a cluster needs what a policy imports."""
+    monkeypatch.syspath_prepend(folder)
+    texts = {
+        "policy.py": f"import near_policy\n{POLICY}",
+        "near_policy.py": "from far_from_policy import sizes\n",
+        "far_from_policy/__init__.py": "",
+        "far_from_policy/sizes.py": "",
         "other.py": POLICY,
-        "script.py": "import policy",
-    }.items():
-        Path(name).write_text(text)
-        names.add(prepared(scheduler="policy.py:P").folder)
-    assert len(names) == 1
-
-
-def test_names_change_with_what_a_policy_imports(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module beside it and the package that this one imports: a cluster needs these files too."""
-    monkeypatch.syspath_prepend(Path.cwd())
-    Path("policy.py").write_text(f"import near_policy\n{POLICY}")
-    Path("near_policy.py").write_text("from far_from_policy import sizes\n")
-    Path("far_from_policy").mkdir()
-    names, files = set(), {"policy.py": POLICY}
-    for file in ("near_policy.py", "far_from_policy/__init__.py", "far_from_policy/sizes.py"):
-        path = Path(file)
-        for text in ("from far_from_policy import sizes\n" if path.parent == Path() else "", "#\n"):
-            path.write_text((path.read_text() if path.exists() else "") + text)
-        files[file] = path.read_text()
-    run = prepared(scheduler="policy.py:P")
-    names.add(run.folder)
-    assert {Path(path).name for path in run.task.files} == {
-        *("x.swf", "policy.py", "near_policy.py", "__init__.py", "sizes.py")
+        "script.py": "import policy\n",
+        "grid.xml": make_homogeneous_xml(4, 1),
+        "people/population.toml": f'[[member]]\nmodel = "mine.py:Mine"\nrest = true\n{SITE}',
+        "people/mine.py": "class Mine: pass\n",
+        "people/site/sizes.json": "1",
+        "people/other.txt": "",
+        "mine.py": "class Mine: pass\n",
     }
-    for file in list(files)[1:]:
-        Path(file).write_text(f"{files[file]}# edited\n")
-        names.add(prepared(scheduler="policy.py:P").folder)
-    assert len(names) == 4
+    for name, text in texts.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    before = prepared(**settings)
+    if settings is OF_POLICY:
+        imported = {"near_policy.py", "__init__.py", "sizes.py"}
+        assert {Path(path).name for path in before.task.files} == {"x.swf", "policy.py", *imported}
+    comment = "<!-- -->" if file == "grid.xml" else "#\n"
+    Path(file).write_text(Path(file).read_text() + comment)
+    assert (prepared(**settings).folder != before.folder) is changes
 
 
 def test_a_registered_plug_in_that_can_be_edited_is_known_by_its_files(
@@ -263,44 +234,6 @@ def test_a_registered_plug_in_that_can_be_edited_is_known_by_its_files(
     identity._registered.cache_clear()
     assert len(set(names)) == 3
     assert names[-2] == names[-1]
-
-
-def test_names_change_with_the_platform_whose_clusters_are_the_sites() -> None:
-    folders = set()
-    for gflops in (1, 2):
-        Path("grid.xml").write_text(make_homogeneous_xml(4, gflops))
-        folders.add(prepared(sites="grid.xml").folder)
-    assert len(folders) == 2
-
-
-def test_names_change_with_the_files_that_a_population_names(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A plug-in beside it and a folder of distributions are part of what is simulated."""
-    (folder / "people" / "site").mkdir(parents=True)
-    population = folder / "people" / "population.toml"
-    population.write_text(
-        '[[member]]\nmodel = "mine.py:Mine"\nrest = true\n'
-        f'[[member]]\nmodel = "site"\noptions = {{ distributions = "{population.parent}/site" }}\n'
-    )
-    settings = {"users": "population", "user_options": {"file": str(population)}}
-    names = []
-    for file in ("mine.py", "site/sizes.json", "other.txt"):
-        (population.parent / file).write_text("1")
-        names.append(prepared(**settings).folder)
-    assert len(set(names)) == 2
-    assert names[1] == names[2]
-    Path("mine.py").write_text("2")  # a plug-in of the same name is not the one beside it
-    (population.parent / "mine.py").write_text("3")
-    assert prepared(**settings).folder not in names
-
-
-def test_names_change_with_a_model_that_others_are_around() -> None:
-    Path("mine.py").write_text("class Mine: pass\n")
-    options = {"model": "mine.py:Mine", "signal": "16:00-20:00", "red": "delay"}
-    first = prepared(users="sufficient", user_options=options).folder
-    Path("mine.py").write_text("class Mine: old = 3\n")
-    assert prepared(users="sufficient", user_options=options).folder != first
 
 
 @pytest.mark.parametrize("named", ["wrapped", "member", "member_wrapped"])
@@ -332,13 +265,8 @@ def test_names_change_with_a_registered_model_that_others_are_around(
     identity._registered.cache_clear()
 
 
-@pytest.mark.parametrize("text", ["x" * 5000, "a\0b", "each"])
-def test_a_text_that_is_no_path_is_a_text(text: str) -> None:
-    assert prepared(scheduler="policy.py:P", scheduler_options={"x": text}).folder
-
-
-def test_a_text_that_looks_like_a_number_stays_a_text() -> None:
-    options = {"a": "1", "b": 1, "c": "x"}
-    command = prepared(scheduler="policy.py:P", scheduler_options=options).command
+@pytest.mark.parametrize("text", ["x" * 5000, "a\0b", "each", "1"])
+def test_a_text_that_is_no_path_and_no_number_stays_a_text(text: str) -> None:
+    command = prepared(scheduler="policy.py:P", scheduler_options={"x": text}).command
     given = [command[i + 1] for i, word in enumerate(command) if word == "-O"]
-    assert parse_options(given, "-O") == options
+    assert parse_options(given, "-O") == {"x": text}

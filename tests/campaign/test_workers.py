@@ -46,14 +46,6 @@ def test_what_a_function_raises_or_prints_does_not_end_its_worker() -> None:
     assert not is_alive(first)
 
 
-def test_a_process_that_is_killed_while_idle_costs_one_task_at_most() -> None:
-    with LocalWorkers(1) as workers:
-        os.kill(workers.submit(os.getpid).result(LIMIT), signal.SIGKILL)
-        with pytest.raises(WorkerLost, match="killed by SIGKILL"):
-            workers.submit(os.getpid).result(LIMIT)
-        assert workers.submit(int, "3").result(LIMIT) == 3
-
-
 def test_a_worker_that_dies_costs_only_its_task() -> None:
     """What waits, what runs beside it and what comes later is done."""
     with LocalWorkers(2) as workers:
@@ -62,6 +54,11 @@ def test_a_worker_that_dies_costs_only_its_task() -> None:
         assert os.getpid() not in {future.result(LIMIT) for future in others}
         with pytest.raises(WorkerLost, match="exited with 7"):
             lost.result(LIMIT)
+        assert workers.submit(int, "3").result(LIMIT) == 3
+    with LocalWorkers(1) as workers:
+        os.kill(workers.submit(os.getpid).result(LIMIT), signal.SIGKILL)  # while it is idle
+        with pytest.raises(WorkerLost, match="killed by SIGKILL"):
+            workers.submit(os.getpid).result(LIMIT)
         assert workers.submit(int, "3").result(LIMIT) == 3
 
 
@@ -144,14 +141,11 @@ def test_what_is_kept_and_measured(measures: Callable[[str], str]) -> None:
     [
         (f"{DEF}raise ValueError('no')\n", "ValueError: no"),
         (f"{DEF}raise SystemExit(0)\n", "SystemExit: 0"),
-        (f"{DEF}raise GeneratorExit\n", "GeneratorExit: "),
         (f"{DEF}return 3\n", "expected a dict"),
         ("measure = 3\n", "is not a function"),
         (f"{DEF}return {{'a': 'b'}}\n", r"measures\.py:measure gave 'a': 'b': expected a number"),
-        (f"{DEF}return {{'a': [1]}}\n", r"gave 'a': \[1\]: expected a number"),
-        (f"{DEF}return {{'nodes': 1}}\n", "'nodes', which is another column"),
         (f"{DEF}return {{'system': 1}}\n", "'system', which is another column"),
-        (f"{DEF}return {{'nb_jobs': 1}}\n", "'nb_jobs', which is another column"),
+        (f"{DEF}return {{'nodes': 1}}\n", "'nodes', which is another column"),
     ],
 )
 def test_measures_that_go_wrong_fail_the_run(

@@ -17,18 +17,14 @@ LONG = "x" * 300
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("simulate LONG", "there is no file and no log"),
         ("simulate sample --first 20 -e LONG", "cannot be written: File name too long"),
         ("simulate sample --first 20 --platform LONG", "cannot be read: File name too long"),
         ("simulate sample --first 20 --scheduler LONG.py:X", "there is no file"),
-        ("metrics LONG", "there is no LONG_jobs.csv"),
         ("report LONG", "is not the folder of a campaign"),
-        ("compare LONG LONG", "there is no LONG_jobs.csv"),
         ("explain LONG --job 1", "there is no run LONG"),
         ("campaign LONG", "there is no campaign file"),
         ("campaign small.toml -e LONG", "results.csv cannot be written: File name too long"),
         ("optimum sample -e LONG", "cannot be written: File name too long"),
-        ("sample-log LONG", "cannot be written: File name too long"),
         ("serve -e LONG", "cannot be written: File name too long"),
     ],
 )
@@ -50,17 +46,6 @@ def test_the_library_raises_errors_of_its_own(tmp_path: Path) -> None:
         result.write(tmp_path / LONG)
     with pytest.raises(OutputError, match="too long"):
         simulate("sample", first=20, record=tmp_path / LONG)
-
-
-def test_labels_may_be_long(tmp_path: Path) -> None:
-    """The folder of a run has as much of them as fits."""
-    (tmp_path / "small.toml").write_text(
-        f'[run]\nlog = ["sample"]\nfirst = 20\nkind = ["{LONG}", "é{LONG}"]\n'
-        f'[kind.{LONG}]\n[kind."é{LONG}"]\nscheduler = "fcfs"\n'
-    )
-    called = command(tmp_path, "campaign", "small.toml", "-e", "out", "--jobs", "1", "--no-report")
-    assert called.returncode == 0, called.stderr
-    assert len(open_results(tmp_path / "out").runs) == 2
 
 
 def test_a_policy_that_wants_too_much_memory_ends_with_a_line(tmp_path: Path) -> None:

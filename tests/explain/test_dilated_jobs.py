@@ -69,7 +69,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_workload(load, made / "w.json")
     for prefix, *options in (
         ("rigid", "--scheduler", "spread.py:Spread"),
-        ("socket", "--scheduler", "spread.py:Spread", "--backend", "socket"),
         ("feedback", "--scheduler", "spread.py:Spread", "--users", "feedback"),
     ):
         line = ["simulate", "w.json", *SITES, "-e", prefix, "--record", *options]
@@ -90,13 +89,31 @@ def words(folder: Path, *arguments: object) -> list[str]:
     return [line for line in done.stdout.splitlines() if not line.startswith("note:")]
 
 
-@pytest.mark.parametrize("run", ["rigid", "socket"])
-def test_a_job_that_was_spread(folder: Path, run: str) -> None:
+def test_a_job_that_was_spread(folder: Path) -> None:
     """It starts at 5, when the first one ends, and ends 1.5 * 30 + 20 s later."""
-    found = told(folder, run, "w0!2")
+    found = told(folder, "rigid", "w0!2")
     assert (found["start"], found["end"], found["processors"]) == (5, 70, "0-4")
     assert (found["dilation"], found["transfer"], found["size"]) == (1.5, 20, 5)
     assert found["started"]["sites"] == {"west": 4, "east": 1}
+    alone = told(folder, "rigid", "1")
+    assert not {"dilation", "transfer"} & set(alone)
+    assert alone["started"]["sites"] == {"west": 2}
+    of_users = told(folder, "feedback", "2")
+    assert (of_users["job"], of_users["dilation"]) == ("dyn!2", 1.5)
+    assert of_users["end"] == of_users["start"] + 65
+
+
+@pytest.mark.parametrize(
+    ("job", "options", "message"),
+    [
+        ("placed!w0:2", POLICY_OPTIONS, "no such job"),  # forms are no jobs to ask for
+        ("2", POLICY_OPTIONS[:2], "recorded"),
+        ("2", SITES, "without --scheduler"),
+    ],
+)
+def test_what_is_refused(folder: Path, job: str, options: list[str], message: str) -> None:
+    done = command(folder, "explain", "rigid", "--job", job, *options)
+    assert (done.returncode > 0, message in done.stderr) == (True, True)
 
 
 def test_jobs_beside_it_name_it_as_people_do(folder: Path) -> None:
@@ -107,35 +124,6 @@ def test_jobs_beside_it_name_it_as_people_do(folder: Path) -> None:
     assert "east (2 processors)" in placed
     everything = "\n".join(line for job in "1234" for line in words(folder, "rigid", "--job", job))
     assert "placed!" not in everything
-
-
-def test_a_job_that_was_not(folder: Path) -> None:
-    found = told(folder, "rigid", "1")
-    assert "dilation" not in found
-    assert "transfer" not in found
-    assert found["started"]["sites"] == {"west": 2}
-
-
-def test_jobs_of_users(folder: Path) -> None:
-    found = told(folder, "feedback", "2")
-    assert found["job"] == "dyn!2"
-    assert found["dilation"] == 1.5
-    assert found["end"] == found["start"] + 65
-
-
-def test_the_machine_by_options(folder: Path) -> None:
-    done = command(folder, "explain", "rigid", "--job", "2", "--scheduler", "spread.py:Spread")
-    assert done.returncode == 1
-    assert "recorded" in done.stderr
-    done = command(folder, "explain", "rigid", "--job", "2", *SITES)
-    assert done.returncode == 2
-    assert "without --scheduler" in done.stderr
-
-
-def test_forms_are_no_jobs_to_ask_for(folder: Path) -> None:
-    done = command(folder, "explain", "rigid", "--job", "placed!w0:2", *POLICY_OPTIONS)
-    assert done.returncode == 2
-    assert "no such job" in done.stderr
 
 
 def test_the_picture_has_it_once(folder: Path) -> None:

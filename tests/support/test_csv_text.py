@@ -7,7 +7,6 @@ from math import isnan, nan
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,32 +22,19 @@ from batsched_py.files.csv_text import (
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "=1+1",
-        "+cmd|' /C calc'!A0",
-        "@SUM(1)",
-        "-2+3",
-        "\t=1",
-        "\n=1",
-        "\N{FULLWIDTH EQUALS SIGN}1",
-        "-x",
-    ],
-)
-def test_a_formula_becomes_a_text(text: str) -> None:
-    assert protect_cell(text) == f"'{text}"
-
-
-def test_a_carriage_return_begins_no_row() -> None:
-    assert protect_cell("\r=1") == "'\n=1"
-    frame = pd.DataFrame({"a": ["x\r=1", "y\r\nz"]})
-    assert format_frame_csv(frame) == 'a\n"x\n=1"\n"y\nz"\n'
-
-
-@pytest.mark.parametrize("value", ["", "-", "=", "-5", "+1.5", "-1e-9", "a=b", "user 7", -5, None])
-def test_all_else_stays(value: object) -> None:
-    assert protect_cell(value) is value
+def test_a_formula_becomes_a_text_and_all_else_stays() -> None:
+    formulas = "=1+1", "+cmd|' /C calc'!A0", "@SUM(1)", "-2+3", "\t=1", "\n=1", "-x"
+    for text in (*formulas, "\N{FULLWIDTH EQUALS SIGN}1"):
+        assert protect_cell(text) == f"'{text}"
+    for value in ("", "-", "=", "-5", "+1.5", "-1e-9", "a=b", "user 7", -5, None):
+        assert protect_cell(value) is value
+    assert protect_cell("\r=1") == "'\n=1", "a carriage return begins no row"
+    rows = [("=x", None, 1.5), ("a\r=1", -2, 'q"')]
+    text = '\'=a,b,c\n\'=x,,1.5\n"a\n=1",-2,"q"""\n'
+    assert csv_of_rows(("=a", "b", "c"), rows) == text
+    assert format_frame_csv(pd.DataFrame(rows, columns=["=a", "b", "c"])) == text.replace(
+        "-2", "-2.0"
+    )
 
 
 def test_names_of_columns_and_cells_of_any_type() -> None:
@@ -69,11 +55,6 @@ def test_names_of_columns_and_cells_of_any_type() -> None:
     plain = frame[["b"]].iloc[:, :1].assign(when=pd.Timestamp("2026-01-05"), yes=True)
     assert format_frame_csv(plain) == plain.to_csv(index=False)
     assert pd.read_csv(io.StringIO(format_frame_csv(frame)))["b"].tolist()[2] == -2.0
-
-
-def test_rows_are_written_as_a_frame_of_them() -> None:
-    rows = [("=x", None, 1.5), ("a\rb", -2, 'q"')]
-    assert csv_of_rows(("=a", "b", "c"), rows) == '\'=a,b,c\n\'=x,,1.5\n"a\nb",-2,"q"""\n'
 
 
 # Fields -------------------------------------------------------------------------------------------

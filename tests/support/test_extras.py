@@ -24,12 +24,8 @@ EXTRAS = {
 }
 
 
-def name_of(requirement: str) -> str:
-    return re.split("[<>=]", requirement)[0]
-
-
 def modules_of(extra: str) -> set[str]:
-    return {name_of(line).replace("-", "_") for line in EXTRAS[extra]}
+    return {re.split("[<>=]", line)[0].replace("-", "_") for line in EXTRAS[extra]}
 
 
 @pytest.mark.parametrize(
@@ -56,12 +52,6 @@ def test_a_missing_extra_is_told(
     assert module.partition(".")[0] in modules_of(extra)
 
 
-def test_all_is_all_of_them() -> None:
-    (all_of_them,) = EXTRAS["all"]
-    named = all_of_them.removeprefix("batsched_py[").removesuffix("]").split(",")
-    assert sorted(named) == sorted(set(EXTRAS) - {"all"})
-
-
 def test_the_base_runs_a_campaign_and_writes_its_page(tmp_path: Path) -> None:
     """Nothing that only an extra brings is imported on the way, from the log to the figures."""
     (tmp_path / "test.toml").write_text('[run]\nfirst = 20\nscheduler = ["easy", "fcfs"]\n')
@@ -84,20 +74,3 @@ main()
     assert [path.name for path in (tmp_path / "out").glob("results.*")] == ["results.csv"]
     assert (tmp_path / "out/report.html").is_file()
     assert list((tmp_path / "out").glob("report/*.png"))
-
-
-def test_what_is_needed_is_not_an_extra_too() -> None:
-    base = {name_of(line) for line in PROJECT["dependencies"]}
-    of_extras = set().union(*map(set, EXTRAS.values()))
-    of_extras = {name_of(line) for line in of_extras if not line.startswith("batsched_py")}
-    assert {"altair", "vl-convert-python"} <= base
-    assert not base & of_extras
-
-
-def test_errors_name_the_extras_that_there_are() -> None:
-    root = Path(__file__).parents[2]
-    sources = [*(root / "batsched_py").rglob("*.py"), *(root / "users").rglob("*.py")]
-    texts = [path.read_text() for path in sources]
-    named = {name for text in texts for name in re.findall(r'\bextra\("(\w+)"\)', text)}
-    quoted = {name for text in texts for name in re.findall(r"'batsched_py\[(\w+)\]'", text)}
-    assert named | quoted == set(EXTRAS) - {"all", "fast"}  # without which all works

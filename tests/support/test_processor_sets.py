@@ -148,7 +148,7 @@ def test_many_intervals_take_no_time() -> None:
     assert process_time() - begin < 10
 
 
-@pytest.mark.parametrize("text", ["", " 0", "0 ", "0,1", "3-1", "-1", "a", "0-", "[0]", "0.5"])
+@pytest.mark.parametrize("text", ["", " 0", "0 ", "0,1", "3-1", "-1", "a", "0-"])
 def test_refuses_the_rest_and_quotes_it(text: str) -> None:
     with pytest.raises(ProtocolError, match=r"expected|reversed"):
         from_text(text)

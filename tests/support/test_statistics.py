@@ -34,28 +34,19 @@ NUMBERS = st.lists(st.floats(1e-3, 1e6), min_size=2, max_size=30)
 Rng = np.random.Generator
 
 
-@pytest.mark.parametrize(
-    ("values", "at", "expected"),
-    [
-        ([1, 2, 3, 4, 5], (0.0, 0.5, 1.0), [1, 3, 5]),
-        ([1, 2], (0.25,), [1.25]),  # linear between the two
-        ([1, None, nan, 3], (0.5,), [2]),  # what is not defined is left out
-        ([7], (0.025, 0.975), [7, 7]),
-    ],
-)
-def test_quantiles(values: list[float], at: tuple[float, ...], expected: list[float]) -> None:
-    assert quantiles(values, at) == pytest.approx(expected)
-
-
-def test_of_nothing_there_is_nothing() -> None:
-    assert all(map(isnan, quantiles([])))
+def test_quantiles_and_trimmed_means() -> None:
+    """Linear between two values; what is not defined is left out, and of nothing is nothing."""
+    for values, at, expected in (
+        ([1, 2, 3, 4, 5], (0.0, 0.25, 0.4, 1.0), [1, 2, 2.6, 5]),
+        ([1, None, nan, 3], (0.5,), [2]),
+        ([], (0.5,), [nan]),
+    ):
+        assert quantiles(values, at) == pytest.approx(expected, nan_ok=True)
     assert isnan(trimmed_mean([1.0, 2.0]))
     assert trimmed_mean([1000, 1, 2, 3, 4, -1000, 5, 6, 7, 8]) == 4.5  # without both ends
     for interval in (mean_interval([]), median_interval([]), paired_ratio([], [])):
-        assert interval.nb == 0
-        assert isnan(interval.value)
-    assert isnan(beside([], 6.0).p)
-    assert beside([], 6.0).rank == ""
+        assert (interval.nb, isnan(interval.value)) == (0, True)
+    assert (beside([], 6.0).rank, isnan(beside([], 6.0).p)) == ("", True)
 
 
 # Intervals ---------------------------------------------------------------------------------------
@@ -96,16 +87,6 @@ def test_a_ratio_is_done_on_its_logarithm() -> None:
     assert isnan(paired_ratio([1.0] * 6, [0.0] * 6).value)
 
 
-def test_the_ends_of_a_median_are_near_order_statistics() -> None:
-    """Of 1 to 10 the 2nd to the 9th hold the median in 97.9 %, the 3rd to the 8th in 89.1 %."""
-    interval = median_interval(range(1, 11))
-    assert interval.value == 5.5
-    assert 2 < interval.low < 3
-    assert 8 < interval.high < 9
-    assert interval.low + interval.high == pytest.approx(11)
-    assert stats.binom.cdf(1, 10, 0.5) * 2 == pytest.approx(1 - 0.979, abs=1e-3)
-
-
 @given(st.lists(st.floats(1e-3, 1e6), min_size=6, max_size=60))
 @example([1.0, 1.0, *[994570.0910041846] * 4])  # a part and the rest of it may be more than both
 def test_a_median_is_inside_its_interval_and_that_inside_the_values(values: list[float]) -> None:
@@ -114,16 +95,6 @@ def test_a_median_is_inside_its_interval_and_that_inside_the_values(values: list
     shifted = median_interval([log(value) for value in values])
     if len(values) % 2:  # a middle value is the middle of any scale
         assert exp(shifted.value) == pytest.approx(interval.value)
-
-
-@given(NUMBERS)
-def test_a_system_against_itself_is_one(values: list[float]) -> None:
-    ratio = paired_ratio(values, values)
-    assert ratio.value == pytest.approx(1)
-    assert median_ratio(values, values).value == 1
-    if len(values) >= FEWEST:
-        assert (ratio.low, ratio.high) == pytest.approx((1, 1))
-        assert paired_difference(values, values).high == 0
 
 
 @given(st.lists(st.tuples(st.floats(1, 1e3), st.floats(1, 1e3)), min_size=5, max_size=20))
@@ -175,28 +146,21 @@ COVERED: dict[str, tuple[Callable[[Rng, int], Interval], float]] = {
 }
 
 
-TOO_NARROW = {
-    ("trimmed", 5): 0.89,
-    ("trimmed", 10): 0.94,
-    **{(what, nb): 0.91 for what in ("ratio", "spreads, skewed") for nb in (5, 10)},
-    **{("mean, skewed", nb): 0.9 for nb in (5, 10)},
-}
+EXPECTED = {"trimmed": 0.89, "ratio": 0.91, "spreads, skewed": 0.91, "mean, skewed": 0.9}
 """The error of what few values decide is underestimated."""
 
 
-@pytest.mark.parametrize(
-    ("what", "nb"), [(w, n) for w in COVERED for n in (5, 10) if n > 5 or "median" not in w]
-)
+@pytest.mark.parametrize("what", COVERED)
 def test_intervals_hold_what_they_are_of_as_often_as_they_say(
-    monkeypatch: pytest.MonkeyPatch, what: str, nb: int
+    monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """Of 2,000 samples 95 % hold it, give or take 2 (a percentile bootstrap of six: 85 %)."""
     monkeypatch.setattr(statistics, "PERMUTATIONS", 1)  # the test beside the interval of spreads
     make, true = COVERED[what]
+    nb = 10 if "median" in what else 5
     rng = np.random.default_rng(nb)
     inside = [(drawn := make(rng, nb)).low <= true <= drawn.high for _ in range(2000)]
-    expected = TOO_NARROW.get((what, nb), 0.95)
-    assert np.mean(inside) == pytest.approx(expected, abs=0.02)
+    assert np.mean(inside) == pytest.approx(EXPECTED.get(what, 0.95), abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +178,7 @@ def test_a_share_has_the_exact_interval(number: float, of: int, low: float, high
     assert (share.low, share.high) == pytest.approx((low, high), abs=1e-4, nan_ok=True)
 
 
-@pytest.mark.parametrize("of", [5, 10, 250])
+@pytest.mark.parametrize("of", [5, 250])
 def test_a_share_is_in_its_interval_in_95_of_100_cases_at_least(of: int) -> None:
     """All that may be drawn, each as often as it is."""
     ends = [share_interval(number, of) for number in range(of + 1)]
@@ -240,17 +204,16 @@ def test_who_varies_less() -> None:
     assert turned.p == pytest.approx(found.p, abs=0.001)
 
 
-@pytest.mark.parametrize("seeds", [10, 20])
 def test_equal_spreads_are_found_different_in_one_case_of_twenty_at_most(
-    monkeypatch: pytest.MonkeyPatch, seeds: int
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two systems of other levels, with the same people in each pair: 400 campaigns."""
     monkeypatch.setattr(statistics, "PERMUTATIONS", 499)
     rng = np.random.default_rng(2)
     found = []
     for _ in range(400):
-        people = rng.normal(0, 0.3, seeds)
-        ours, base = (np.exp(level + people + rng.normal(0, 0.3, seeds)) for level in (0, 2))
+        people = rng.normal(0, 0.3, 10)
+        ours, base = (np.exp(level + people + rng.normal(0, 0.3, 10)) for level in (0, 2))
         found.append(spread_test(ours, base).p <= 0.05)
     assert 0.01 <= np.mean(found) <= 0.075
 
@@ -272,7 +235,6 @@ def test_what_does_not_vary_or_has_no_logarithm_is_not_tested(ours: list[float])
     [
         (list(range(101)), 50, "50.5 of 101", 0.0, 1.0),
         (list(range(5)), 10, "5 of 5", 8 / sqrt(2.5 * 1.2), 2 * stats.t.sf(8 / sqrt(3), 4)),
-        (list(range(5)), -1, "0 of 5", -3 / sqrt(3), 2 * stats.t.sf(3 / sqrt(3), 4)),
         ([5.0] * 5, 6.0, "5 of 5", inf, 0.0),  # no spread at all
         ([5.0] * 5, 5.0, "2.5 of 5", 0.0, 1.0),
     ],
@@ -297,28 +259,6 @@ def test_one_more_of_ours_is_far_out_in_one_case_of_twenty() -> None:
 # Answers ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "above", "below", "within"),
-    [
-        (1.1, 1.3, True, False, True),
-        (0.7, 0.9, False, True, True),
-        (0.9, 1.1, None, None, True),
-        (1.0, 1.0, False, False, True),  # certain, and neither more nor less
-        (2.1, 2.5, True, False, False),  # beyond two
-        (1.9, 2.1, True, False, None),  # there and beyond
-        (nan, nan, None, None, None),
-    ],
-)
-def test_what_an_interval_tells(
-    low: float, high: float, above: bool | None, below: bool | None, within: bool | None
-) -> None:
-    """Beside 1, and between a half and 2."""
-    interval = Interval((low + high) / 2, low, high, 5)
-    assert interval.above(1) is above
-    assert interval.below(1) is below
-    assert interval.within(0.5, 2) is within
-
-
 @given(
     st.tuples(st.floats(-2, 2), st.floats(-2, 2)).map(sorted),
     st.tuples(st.floats(-2, 2), st.floats(-2, 2)).map(sorted),
@@ -331,6 +271,15 @@ def test_an_answer_is_that_of_all_values_of_the_interval(
     found = {bool(bounds[0] <= value <= bounds[1]) for value in values}
     answer = interval.within(*bounds)
     assert answer is None or found == {answer}
+    assert answer is not None or not bounds[0] <= ends[0] <= ends[1] <= bounds[1]
+    more, less = (values > bounds[0]).tolist(), (values < bounds[0]).tolist()
+    equal = (values == bounds[0]).tolist()
+    for asked, holds in ((interval.above, more), (interval.below, less)):
+        others = less if holds is more else more
+        none = not any(holds) and (any(others) or any(equal))
+        assert asked(bounds[0]) is (True if all(holds) else False if none else None)
+    unknown = Interval(1, nan, nan, 5)
+    assert unknown.above(0) is unknown.below(0) is unknown.within(0, 2) is None
 
 
 @pytest.mark.parametrize(

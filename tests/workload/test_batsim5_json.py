@@ -34,7 +34,7 @@ def save(path: Path, value: Any) -> Path:
     ("value", "message"),
     [
         (content({"walltime": -1}), "walltime is -1"),
-        (content({"walltime": None}), "walltime"),
+        (content(profiles=None), "profiles = missing"),
         (content({"id": "w01"}), "w0!w01"),
         (content({"id": "w1!a"}), "w0!"),
         (content({"profile": "w0p"}), "w0p"),
@@ -75,26 +75,13 @@ def test_a_file_of_version_4_is_refused_only_where_5_is_asked_for(tmp_path: Path
         read_workload(path, batsim5=True)
 
 
-def test_a_file_without_profiles(tmp_path: Path) -> None:
-    path = save(tmp_path / "w.json", {"nb_res": 4, "jobs": [], "profiles": {}})
-    assert read_workload(path, batsim5=True).jobs == []
-    save(path, {"nb_res": 4, "jobs": [], "profiles": None})
-    with pytest.raises(WorkloadError, match="profiles = missing"):
-        read_workload(path, batsim5=True)
-
-
 def test_ids_may_be_bare_or_whole(tmp_path: Path) -> None:
-    profiles: dict[str, Any] = {
-        "p": {"type": "DelayProfile", "delay": 2},
-        "q": {"type": "SequentialCompositionProfile", "seq": ["p", "w0!p"]},
-    }
+    parts = {"type": "SequentialCompositionProfile", "seq": ["p", "w0!p"]}
     jobs = [JOB | {"id": "w0!x", "profile": "w0!q"}, JOB | {"id": 7}]
-    workload = read_workload(save(tmp_path / "w.json", content(jobs=jobs, profiles=profiles)))
+    path = save(tmp_path / "w.json", content(jobs=jobs, profiles=PROFILES | {"q": parts}))
+    workload = read_workload(path)
     assert [(job.id, job.profile) for job in workload.jobs] == [("x", "q"), ("7", "p")]
-    assert workload.profiles == {
-        "p": {"type": "delay", "delay": 2},
-        "q": {"type": "composed", "seq": ["p", "p"]},
-    }
+    assert workload.profiles == {"p": OLD, "q": {"type": "composed", "seq": ["p", "p"]}}
 
 
 @pytest.mark.parametrize(
@@ -135,38 +122,21 @@ plain = st.recursive(
 )
 free = st.dictionaries(st.sampled_from(["session", "think time", "é"]), plain, max_size=2)
 amounts = st.floats(0, 1e15) | st.integers(0, 10**15)
-common = {"ret": st.integers(0, 9), "note": plain}
+
+
+def of_type(*types: str, optional: Any = None, **fields: Any) -> st.SearchStrategy[dict[str, Any]]:
+    fixed = {"type": st.sampled_from(types), **fields}
+    common = {"ret": st.integers(0, 9), "note": plain}
+    return st.fixed_dictionaries(fixed, optional=common | (optional or {}))
+
+
 profile_contents = st.one_of(
-    st.fixed_dictionaries(
-        {"type": st.just("delay"), "delay": st.floats(1e-3, 1e9)}, optional=common
-    ),
-    st.fixed_dictionaries(
-        {
-            "type": st.sampled_from(["parallel_homogeneous", "parallel_homogeneous_total"]),
-            "cpu": amounts,
-            "com": amounts,
-        },
-        optional=common,
-    ),
-    st.fixed_dictionaries(
-        {
-            "type": st.just("parallel"),
-            "cpu": st.just([1, 2.5]),
-            "com": st.lists(amounts, min_size=4, max_size=4),
-        },
-        optional=common,
-    ),
-    st.fixed_dictionaries(
-        {"type": st.just("composed"), "seq": st.just(["p", "p"])},
-        optional={**common, "repeat": st.integers(1, 3)},
-    ),
-    st.fixed_dictionaries(
-        {"type": st.just("data_staging"), "nb_bytes": amounts, "from": names, "to": names},
-        optional=common,
-    ),
-    st.fixed_dictionaries(
-        {"type": st.sampled_from(["smpi", "usage_trace"]), "trace": names}, optional=common
-    ),
+    of_type("delay", delay=st.floats(1e-3, 1e9)),
+    of_type("parallel_homogeneous", "parallel_homogeneous_total", cpu=amounts, com=amounts),
+    of_type("parallel", cpu=st.just([1, 2.5]), com=st.lists(amounts, min_size=4, max_size=4)),
+    of_type("composed", seq=st.just(["p", "p"]), optional={"repeat": st.integers(1, 3)}),
+    of_type("data_staging", nb_bytes=amounts, **{"from": names, "to": names}),
+    of_type("smpi", "usage_trace", trace=names),
 )
 jobs = st.builds(
     WorkloadJob,
@@ -214,7 +184,6 @@ def test_what_is_written_is_read_back(
 
 def test_what_is_written(tmp_path: Path) -> None:
     jobs = [
-        WorkloadJob(id="1", submit_time=5.0, size=1, profile="p", extra={"walltime": -1}),
         WorkloadJob(
             id="w01", submit_time=5.5, size=1, profile="p", walltime=60.0, user="u", extra={"x": 1}
         ),
@@ -224,7 +193,6 @@ def test_what_is_written(tmp_path: Path) -> None:
     write_workload(workload, tmp_path / "w.json", batsim5=True)
     written = json.loads((tmp_path / "w.json").read_text())
     assert written["jobs"] == [
-        {"id": "w0!1", "subtime": 5, "res": 1, "profile": "w0!p"},
         {
             "id": "w0!w01",
             "subtime": 5.5,
@@ -276,18 +244,12 @@ def test_recorded_workloads(shared: Path) -> None:
 
 
 def test_convert_writes_for_either_version(tmp_path: Path) -> None:
-    old = save(tmp_path / "old.json", content({"user": "u"}, profiles={"p": OLD}))
-    for source, target, flags in (
-        (old, "new.json", ["--batsim5"]),
-        (tmp_path / "new.json", "again.json", ["--batsim5"]),
-        (tmp_path / "new.json", "back.json", []),
-        ("sample", "sample.json", ["--batsim5", "--first", "20"]),
-    ):
-        assert command(tmp_path, "convert", source, target, *flags).returncode == 0
-    written = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
-    assert written["new"]["jobs"] == written["again"]["jobs"]
-    assert written["new"]["profiles"] == {"p": PROFILES["p"]}
-    assert written["new"]["jobs"][0]["extra_data"] == {"user": "u"}
-    assert written["back"]["jobs"] == written["old"]["jobs"]
-    assert written["back"]["profiles"] == written["old"]["profiles"]
-    assert len(read_workload(tmp_path / "sample.json", batsim5=True).jobs) == 20
+    save(tmp_path / "old.json", content({"user": "u"}, profiles={"p": OLD}))
+    for line in ("old.json new.json --batsim5", "new.json back.json"):
+        assert command(tmp_path, "convert", *line.split()).returncode == 0
+    old, new, back = (
+        json.loads((tmp_path / f"{n}.json").read_text()) for n in ("old", "new", "back")
+    )
+    assert new["profiles"] == {"p": PROFILES["p"]}
+    assert new["jobs"][0]["extra_data"] == {"user": "u"}
+    assert (back["jobs"], back["profiles"]) == (old["jobs"], old["profiles"])

@@ -47,13 +47,10 @@ def save(path: Path, value: Any) -> Path:
         (content({"res": 1.0}), r"1\.0"),
         (content({"res": 0}), "res = 0"),
         (content({"walltime": 0}), "walltime"),
-        (content({"walltime": -2}), "-2"),
         (content({"estimate": "x"}), "estimate"),
         *((without(field), field) for field in ("id", "subtime", "res", "profile")),
         (content(jobs=[3]), "is 3"),
-        (content(jobs=None), "jobs"),
         (content(nb_res=None), "nb_res"),
-        (content(nb_res=0), "nb_res = 0"),
         (content(profiles=None), "profiles"),
         (profile(type="delay", delay=0), "delay"),
         (profile(type="foo"), "foo"),
@@ -76,10 +73,7 @@ def test_what_batsim_refuses_is_refused(tmp_path: Path, value: Any, message: str
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "empty"),
         (b'{"nb_res": 4,\n "jobs": [}', ":2:"),
-        (b"\xff\xfe", "w.json"),
-        pytest.param(b"[" * 100_000, "w.json", id="brackets"),
         (gzip.compress(b"{}" * 99, mtime=0)[:-5], "gzip"),
     ],
 )
@@ -94,20 +88,9 @@ def test_what_is_no_json_is_refused(tmp_path: Path, data: bytes, message: str) -
 def test_a_second_workload_has_a_name_of_its_own(tmp_path: Path, given: str, expected: str) -> None:
     path = save(tmp_path / "w.json", content({"id": given}))
     assert [job.id for job in read_workload(path, batsims_name="w1").jobs] == [expected]
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("w1", "'w1!w1'"),
-        ("w0!a", "'w1!name'"),
-        ("w1!w1!a", "'w1!name'"),
-    ],
-)
-def test_ids_that_a_second_workload_cannot_have(tmp_path: Path, given: str, message: str) -> None:
-    path = save(tmp_path / "w.json", content({"id": given}))
-    with pytest.raises(WorkloadError, match=message):
-        read_workload(path, batsims_name="w1")
+    for wrong in ("w1", "w0!a", "w1!w1!a"):
+        with pytest.raises(WorkloadError, match="'w1!"):
+            read_workload(save(path, content({"id": wrong})), batsims_name="w1")
 
 
 def read(tmp_path: Path, value: Any) -> Workload:
@@ -135,11 +118,6 @@ def test_fields(tmp_path: Path, field: str, given: Any, name: str, expected: Any
     assert any("negative" in note for note in workload.notes) == (field == "subtime")
 
 
-def test_jobs_are_put_in_order_of_submission(tmp_path: Path) -> None:
-    jobs = [JOB | {"id": n, "subtime": t} for n, t in enumerate((5, 3, 5, 3))]
-    assert [job.id for job in read(tmp_path, content(jobs=jobs)).jobs] == ["1", "3", "0", "2"]
-
-
 def test_our_fields_and_those_of_others(tmp_path: Path) -> None:
     fields = {"user": "u", "finish_time": 9, "estimate": 5, "colour": {"id": [1, 2.5]}}
     job = read(tmp_path, content(fields)).jobs[0]
@@ -155,7 +133,10 @@ def test_profiles_that_no_job_uses_are_dropped_but_parts_are_kept(tmp_path: Path
         "inner": {"type": "composed", "seq": ["part"], "repeat": 2},
         "p": {"type": "composed", "seq": ["inner", "part"]},
     }
-    assert list(read(tmp_path, content(profiles=profiles)).profiles) == ["part", "inner", "p"]
+    jobs = [JOB | {"id": n, "subtime": t} for n, t in enumerate((5, 3, 5, 3))]
+    workload = read(tmp_path, content(profiles=profiles, jobs=jobs))
+    assert list(workload.profiles) == ["part", "inner", "p"]
+    assert [job.id for job in workload.jobs] == ["1", "3", "0", "2"], "in order of submission"
 
 
 def test_rules_do_not_apply_to_a_workload(tmp_path: Path) -> None:
@@ -192,12 +173,7 @@ def test_integers_are_written_as_integers(tmp_path: Path) -> None:
     assert '"subtime":5,' in text.replace(" ", "")
     assert "60.0" not in text
     assert json.loads(text)["jobs"][0]["finish_time"] == 7.5
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_what_json_cannot_hold_is_not_written(tmp_path: Path, value: float) -> None:
-    job = WorkloadJob(id="1", submit_time=value, size=2, profile="p")
-    workload = Workload(name="w", nb_res=4, jobs=[job], profiles=PROFILES)
+    job.submit_time = float("nan")
     with pytest.raises(WorkloadError):
-        write_workload(workload, tmp_path / "w.json")
-    assert list(tmp_path.iterdir()) == []
+        write_workload(workload, tmp_path / "nan.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["w.json"]

@@ -20,6 +20,7 @@ from batsched_py.workload.logs.log_months import log_months
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
 from batsched_py.workload.logs.swf import FIELDS, FRACTIONAL, SwfLog, order_fields, read_swf
 from helpers.calling import command
+from helpers.logs import swf_line, swf_text
 
 START = 1577836800  # Wednesday, 2020-01-01 0:00 UTC
 
@@ -62,24 +63,15 @@ def of_kind(flags: list[Flag], kind: str) -> list[Flag]:
 
 def test_a_burst_of_one_user_is_a_flurry() -> None:
     """An ordinary week has 168 jobs; job 337 is the one of hour 336, just before the burst."""
+    for number, found in ((167, 0), (168, 1)):
+        log = a_log(numbered(every_hour(8) + burst(number, 336 * HOUR + 60)))
+        assert len(of_kind(find_flags(log), "flurry")) == found
     log = a_log(numbered(every_hour(8) + burst(300, 336 * HOUR + 60)), f"; UnixStartTime: {START}")
     (flag,) = of_kind(find_flags(log), "flurry")
     assert re.findall(r"\d+", flag.filter or "") == ["99", "338", "637"]
     assert (flag.jobs, flag.begin, flag.end) == (300, 336 * HOUR + 60, 336 * HOUR + 359)
     for share in ("(18.2 %)", "2020-01-15 00:05:59", "1209660 to 1209959"):
         assert share in flag.text
-
-
-@pytest.mark.parametrize(("number", "found"), [(167, 0), (168, 1)])
-def test_a_flurry_exceeds_the_jobs_of_others_by_an_ordinary_week(number: int, found: int) -> None:
-    log = a_log(numbered(every_hour(8) + burst(number, 336 * HOUR + 60)))
-    assert len(of_kind(find_flags(log), "flurry")) == found
-
-
-def test_who_submits_as_much_as_all_others_together_makes_no_flurry() -> None:
-    """Many jobs, but none of a stretch dominates: user 99 and another one take turns."""
-    even = [job | {"submit_time": job["submit_time"] + 60, "user": 99} for job in every_hour(8)]
-    assert find_flurries(a_log(numbered(every_hour(8) + even))) == []
 
 
 def test_a_filter_selects_what_it_says_also_where_numbers_are_not_in_order() -> None:
@@ -146,11 +138,9 @@ def test_jobs_from_long_before_the_log_began() -> None:
     (flag,) = of_kind(find_flags(a_log(early + rest)), "thin beginning")
     assert (flag.filter, flag.jobs, flag.end) == ("job<=3", 3, 5 * DAY)
     assert "3 jobs (0.2 %)" in flag.text
-
-
-def test_a_log_that_begins_before_a_weekend_has_no_thin_beginning() -> None:
-    rest = [job | {"submit_time": job["submit_time"] + 2.9 * DAY} for job in every_hour(8)]
-    assert of_kind(find_flags(a_log([{"submit_time": 0}, *rest])), "thin beginning") == []
+    later = [job | {"submit_time": job["submit_time"] + 2.9 * DAY} for job in every_hour(8)]
+    weekend = find_flags(a_log([{"submit_time": 0}, *later]))
+    assert of_kind(weekend, "thin beginning") == []
 
 
 # values
@@ -192,18 +182,6 @@ def test_values_that_cannot_be() -> None:
 # the recorded schedule
 
 
-def test_more_in_use_than_there_is() -> None:
-    """6 of 10 from 0 to 3600 and 6 from 1800: two jobs overlap for half an hour."""
-    jobs = [
-        {"submit_time": t, "run_time": 3600, "requested_processors": 9, "allocated_processors": 6}
-        for t in (0, 1800)
-    ]
-    (flag,) = find_flags(a_log(jobs))
-    assert (flag.kind, flag.begin) == ("over-subscription", 1800)
-    assert "up to 12 of 10" in flag.text
-    assert "0.5 h" in flag.text
-
-
 JOBS = st.lists(
     st.tuples(*[st.integers(low, high) for low, high in ((0, 30), (-1, 9), (-1, 9), (-1, 4))]),
     min_size=1,
@@ -226,6 +204,8 @@ def test_use_is_what_counting_second_by_second_gives(jobs: list[tuple[int, ...]]
         assert schedule.means(np.array([0.0, 50.0])) == [None]
         return
     assert schedule.peak() == (float(use.max()), float(use.argmax()))
+    flags = of_kind(find_flags(log), "over-subscription")
+    assert [flag.begin for flag in flags] == [float((use > 10).argmax())] * int(use.max() > 10)
     assert schedule.seconds_above(3) == (use > 3).sum()
     assert schedule.means(np.array([0.0, 20.0, 20.0, 50.0])) == [
         pytest.approx(use[:20].mean()),
@@ -277,15 +257,6 @@ def test_an_idle_machine_with_waiting_jobs() -> None:
     assert flag.text.endswith("; 1 job waited")
 
 
-def test_many_gaps_are_shortened() -> None:
-    gaps = [(100 * n * HOUR, (100 * n + 30 + n) * HOUR) for n in range(1, 8)]
-    *told, rest = of_kind(find_flags(a_log(every_hour(9, but=gaps))), "nothing submitted")
-    assert [flag.end - flag.begin for flag in told if flag.end and flag.begin] == [
-        (30 + n) * HOUR for n in (7, 6, 5, 4, 3)
-    ]
-    assert re.findall(r"[\d.]+", rest.text) == ["2", "63", "32.0"]
-
-
 # months
 
 
@@ -318,46 +289,39 @@ def test_the_months_of_a_log() -> None:
     assert (january.longest_request, february.longest_request) == (60, None)
 
 
-def test_a_month_without_jobs_has_no_users_and_no_load() -> None:
-    log = a_log([{"submit_time": t} for t in (0, 65 * DAY)])
-    empty = log_months(log, recorded_schedule(log))[1]
-    assert (empty.jobs, empty.users, empty.offered_load, empty.utilisation) == (0, 0, 0, 0)
+def test_months_without_jobs_and_without_date() -> None:
+    log = a_log([{"submit_time": t} for t in (5 * DAY, 34 * DAY, 75 * DAY)])
+    first, empty, last = log_months(log, recorded_schedule(log))
+    assert [(m.name, m.jobs, m.is_part) for m in (first, empty, last)] == [
+        ("day 5", 2, False),
+        ("day 35", 0, False),
+        ("day 65", 1, True),
+    ]
+    assert (empty.users, empty.offered_load, empty.utilisation) == (0, 0, 0)
     assert empty.mean_wait is empty.widest_job is empty.longest_request is None
 
 
-def test_a_log_without_date_has_periods_of_30_days() -> None:
-    log = a_log([{"submit_time": t} for t in (5 * DAY, 34 * DAY, 35 * DAY)])
-    months = log_months(log, recorded_schedule(log))
-    assert [(m.name, m.jobs, m.is_part) for m in months] == [
-        ("day 5", 2, False),
-        ("day 35", 1, True),
-    ]
-    assert months[1].offered_load is months[1].utilisation is None
-
-
-# the command
-
-
 def test_info_shows_flags_and_months(tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text("; MaxProcs: 4\n1 0 -7 10 9" + " -1" * 13 + "\n")
+    """In words and as JSON; second 0 of the log is 14:00:31 in Stockholm."""
+    start = "; UnixStartTime: 843480031\n; TimeZoneString: Europe/Stockholm\n"
+    path = tmp_path / "log.swf"
+    path.write_text(f"{start}; MaxProcs: 4\n1 0 -7 10 9" + " -1" * 13 + "\n")
     text, flags, months = command(tmp_path, "info", "log.swf").stdout.split("\n\n")
     assert text.startswith("file ")
+    assert "Monday, 1996-09-23 14:00:31" in text
     assert [line.split()[0] for line in flags.splitlines()] == ["wider", "negative"]
-    assert months.splitlines()[1].split() == [
-        *["day", "0", "(part)", "0.0", "1", "-", "-", "-", "-", "9", "-"]
-    ]
-    (tmp_path / "log.swf").write_text("; MaxProcs: 4\n1 0 0 10 1" + " -1" * 13 + "\n")
-    assert "\n\nno flag " in command(tmp_path, "info", "log.swf").stdout
-
-
-def test_info_as_json(tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text("; MaxProcs: 4\n1 0 0 10 9" + " -1" * 13 + "\n")
+    assert months.splitlines()[1].split()[3:] == ["1", *"----9-"]
     content = json.loads(command(tmp_path, "info", "log.swf", "--json").stdout)
     assert content["pairs"][0] == ["file", "log.swf"]
-    wide, over = content["flags"]
-    assert (wide["job_numbers"], wide["lines"]) == ([1], [2])
-    assert over["kind"] == "over-subscription"
+    assert (content["flags"][0]["job_numbers"], content["flags"][0]["lines"]) == ([1], [4])
     assert content["months"][0]["users"] is None
+    waits = [swf_line(number).replace(" 0 0 ", f" 0 {number} ", 1) for number in (1, 2, 3)]
+    path.write_text(swf_text(*waits, swf_line(4).replace(" 0 0 ", " 0 -1 ", 1)))
+    text, flags, _ = command(tmp_path, "info", "log.swf").stdout.split("\n\n")
+    shown = dict(line.split("  ", 1) for line in text.splitlines())
+    assert (shown["second 0 is"].strip(), flags.split()[:2]) == ("-", ["no", "flag"])
+    assert shown["unknown wait time"].strip() == "1 (25.0 %)"
+    assert "min 1, 25 % 1.5, median 2, 75 % 2.5, " in text
 
 
 # any log
@@ -410,21 +374,25 @@ def test_any_log_that_can_be_read_has_flags(tmp_path: Path, text: str) -> None:
 
 # the archive
 
-REMOVED = {
-    "KTH-SP2-1996-2": ["job<=14"],
-    "SDSC-SP2-1998-4.1-cln": ["job<=10"],
-    "KTH-SP2-1996-2.1-cln": [],
-    "SDSC-SP2-1998-4.2-cln": [],
-    "SDSC-BLUE-2000-4.2-cln": [],
-    "SDSC-DS-2004-2.1-cln": [],
+OF_THE_ARCHIVE = {
+    "KTH-SP2-1996-2": (["job<=14"], 0),
+    "SDSC-SP2-1998-4.2-cln": ([], 2),
+    "SDSC-BLUE-2000-4.2-cln": ([], 0),
+    "SDSC-Par-1996-3.1-cln": (None, 1),
+    "HPC2N-2002-2.2-cln": (None, 16),
 }
-"""What the next cleaned version of a log lacks of its beginning, as its header says."""
+"""What the next cleaned version of a log lacks of its beginning, as its header says, if it does;
+and how many flurries are left."""
 
 
-@pytest.mark.parametrize("name", REMOVED)
-def test_the_beginnings_that_the_archive_cuts_off(shared: Path, name: str) -> None:
-    flags = find_flags(read_swf(shared / "swf" / f"{name}.swf.gz"))
-    assert [flag.filter for flag in of_kind(flags, "thin beginning")] == REMOVED[name]
+@pytest.mark.parametrize("name", OF_THE_ARCHIVE)
+def test_logs_of_the_archive(shared: Path, name: str) -> None:
+    removed, number = OF_THE_ARCHIVE[name]
+    log = read_swf(shared / "swf" / f"{name}.swf.gz")
+    assert len(find_flurries(log)) == number
+    if removed is not None:
+        thin = of_kind(find_flags(log), "thin beginning")
+        assert [flag.filter for flag in thin] == removed
 
 
 def test_the_largest_flurry_of_sdsc_sp2(shared: Path) -> None:
@@ -434,18 +402,3 @@ def test_the_largest_flurry_of_sdsc_sp2(shared: Path) -> None:
     assert 14969 <= largest.first_job < largest.last_job <= 28552
     assert largest.jobs > 0.9 * 11740
     assert len(others) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [
-        ("KTH-SP2-1996-2", 0),
-        ("CTC-SP2-1996-3.1-cln", 0),
-        ("SDSC-BLUE-2000-4.2-cln", 0),
-        ("SDSC-Par-1996-3.1-cln", 1),
-        ("SDSC-SP2-1998-4.2-cln", 2),
-        ("HPC2N-2002-2.2-cln", 16),
-    ],
-)
-def test_cleaned_logs_have_few_flurries(shared: Path, name: str, number: int) -> None:
-    assert len(find_flurries(read_swf(shared / "swf" / f"{name}.swf.gz"))) == number

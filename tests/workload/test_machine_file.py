@@ -69,27 +69,16 @@ def test_nodes_partitions_and_outages() -> None:
 def test_a_processor_may_be_a_node() -> None:
     """Jobs of 1 to 8 cores of the log are one node then, those of 9 two."""
     machine = machine_of(
-        """
-        processors = "nodes"
-        [[nodes]]
-        count = 4
-        cores = 8
-        [[partitions]]
-        name = "batch"
-        nodes = "1-3"
-        max_nodes = 2
-        """
+        """processors = "nodes"
+        nodes = [{ count = 4, cores = 8 }]
+        partitions = [{ name = "batch", nodes = "1-3", max_nodes = 2 }]"""
     )
     (batch,) = machine.partitions
     assert (machine.nb_processors, to_text(batch.processors)) == (4, "1-3")
     assert (batch.unit, batch.cores, batch.max_size) == (1, 8, 2)
-
-
-def test_a_machine_without_partitions_is_one() -> None:
-    machine = machine_of("[[nodes]]\ncount = 4\ncores = 8")
-    assert machine.is_one
-    assert [part.name for part in machine.partitions] == ["all"]
-    assert machine.find_place("anything") == 0
+    whole = machine_of("[[nodes]]\ncount = 4\ncores = 8")
+    assert (whole.is_one, [part.name for part in whole.partitions]) == (True, ["all"])
+    assert whole.find_place("anything") == 0
 
 
 @pytest.mark.parametrize(
@@ -128,13 +117,8 @@ def test_a_partition_grows_with_its_nodes(
     first = data.draw(st.integers(0, groups[0][0] - 1))
     last = data.draw(st.integers(first, groups[0][0] - 1))
     nodes = "".join(f"[[nodes]]\ncount = {count}\ncores = {cores}\n" for count, cores in groups)
-    text = f"""{nodes}
-[[partitions]]
-name = "all"
-[[partitions]]
-name = "part"
-nodes = "{first}-{last}"
-"""
+    part = f'[[partitions]]\nname = "part"\nnodes = "{first}-{last}"\n'
+    text = f'{nodes}[[partitions]]\nname = "all"\n{part}'
     sizes = [max(1, round(count * factor)) for count, _ in groups]
     try:
         machine = machine_of(text, factor)
@@ -163,7 +147,6 @@ WRONG = [
     (CLUSTER.replace('"7 days"', '"a week"'), "max_walltime"),
     (CLUSTER.replace('"7 days"', "0"), "max_walltime = 0"),
     ('processors = "cpus"' + CLUSTER, "cores, nodes"),
-    ("[[nodes", "m.toml"),
     (CLUSTER.replace("priority = 0.5", "priority = 2"), "at most 1"),
 ]
 

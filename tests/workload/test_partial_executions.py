@@ -79,17 +79,10 @@ def test_a_line_that_is_the_only_one_of_its_job_is_a_job(tmp_path: Path) -> None
     rows = [row(1, 0, 3), row(2, 5, 2), row(3, 9, 1)]
     for way, log in readings(tmp_path, rows).items():
         assert log.column("job_number").tolist() == [1, 2, 3], way
-
-
-def test_bursts_without_a_whole_are_not_one_job(tmp_path: Path) -> None:
     path = tmp_path / "a.swf"
+    path.write_text("\n".join(text_of([row(1, -5, 1), row(1, 5, 2), row(1, 5, 3), row(2, 9, 1)])))
+    log = read_swf(path, skip_bad_lines=True)  # bursts of a bad line go with it
+    assert (log.column("job_number").tolist(), log.lines.tolist()) == ([2], [4])
     path.write_text("\n".join(text_of([row(1, 0, 2), row(1, 5, 3)])))
     with pytest.raises(LogError, match=r"a\.swf:2: job_number"):
         read_swf(path)
-
-
-def test_bursts_of_a_bad_line_go_with_it(tmp_path: Path) -> None:
-    path = tmp_path / "a.swf"
-    path.write_text("\n".join(text_of([row(1, -5, 1), row(1, 5, 2), row(1, 5, 3), row(2, 9, 1)])))
-    log = read_swf(path, skip_bad_lines=True)
-    assert (log.column("job_number").tolist(), log.lines.tolist()) == ([2], [4])

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from batsched_py.errors import BatschedError, UsageError
+from batsched_py.errors import UsageError
 from batsched_py.workload.conversion_rules import Rules, as_dict, make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_conversion import convert_log as convert
@@ -68,41 +68,51 @@ def test_fields_by_rules(
 
 
 @pytest.mark.parametrize(
-    ("profile", "speed_factor", "estimate"),
+    ("rules", "run_time", "profile", "estimate"),
     [
-        ("parallel_homogeneous", 1.0, 10.0),  # the run time
-        ("parallel_homogeneous", 3.0, 10 / 3),  # one division by the speed factor
-        ("delay", 3.0, 10.0),  # a delay does not depend on speed
+        ({"walltime": "exact"}, 10, {"cpu": 10e9}, 10 / 3),  # one division by the speed factor
+        ({"runtime": "cut-at-request"}, 90, {"cpu": 60e9}, None),
+        ({"profile": "delay", "walltime": "exact"}, 10, {"delay": 10}, 10),  # at any speed
+        ({"profile": "delay"}, 2.5, {"delay": 2.5}, None),
+        ({"profile": "delay"}, 0, {"cpu": 0}, None),  # Batsim refuses a delay of 0
     ],
 )
-def test_exact_estimates(
-    tmp_path: Path, profile: str, speed_factor: float, estimate: float
+def test_profiles_and_exact_estimates(
+    tmp_path: Path,
+    rules: dict[str, Any],
+    run_time: float,
+    profile: dict[str, float],
+    estimate: float | None,
 ) -> None:
-    rules = make_rules(walltime="exact", profile=profile)
-    job = workload(tmp_path, rules, {}, speed_factor=speed_factor).jobs[0]
-    assert job.estimate == estimate
+    result = workload(tmp_path, make_rules(**rules), {"run_time": run_time}, speed_factor=3.0)
+    job = result.jobs[0]
+    ((field, value),) = profile.items()
+    found = result.profiles[job.profile][field]
+    assert (found, type(found)) == (value, float if value == 2.5 else int)
+    assert (job.estimate, job.finish_time) == (estimate, 5 + 3 + run_time)
 
 
 @pytest.mark.parametrize(
-    ("change", "profile"),
+    ("rules", "changes", "users"),
     [
-        ({}, {"type": "delay", "delay": 10}),  # a delay
-        ({"run_time": 2.5}, {"type": "delay", "delay": 2.5}),  # half a second
-        # Batsim refuses a delay of 0
-        ({"run_time": 0}, {"type": "parallel_homogeneous", "cpu": 0, "com": 0}),
+        ({"unknown_user": "one"}, [{"user": -1}, {"user": -1}], ["-1", "-1", "7"]),
+        ({"unknown_user": "each"}, [{"user": -1}] * 2, ["unknown-1", "unknown-2", "7"]),
+        ({"unknown_user": "drop"}, [{"user": -1}], ["7"]),
+        # The first are counted after dropping.
+        ({"first": 2}, [{"run_time": -1}, {"user": 2}, {"user": 3}], ["2", "3"]),
+        # Withdrawn jobs did not run; cancelled jobs that ran, and zero-length ones, stay.
+        (
+            {},
+            [{"user": 1, "status": 5, "run_time": 0}, {"user": 2, "status": 5}, {"run_time": 0}],
+            ["2", "7", "7"],
+        ),
     ],
 )
-def test_delay_profiles(tmp_path: Path, change: dict[str, float], profile: dict[str, Any]) -> None:
-    result = workload(tmp_path, make_rules(profile="delay"), change)
-    actual = result.profiles[result.jobs[0].profile]
-    assert actual == profile
-    assert {k: type(v) for k, v in actual.items()} == {k: type(v) for k, v in profile.items()}
-
-
-def test_cut_at_request_keeps_the_recorded_end(tmp_path: Path) -> None:
-    result = workload(tmp_path, make_rules(runtime="cut-at-request"), {"run_time": 90})
-    assert result.profiles[result.jobs[0].profile]["cpu"] == 60e9
-    assert result.jobs[0].finish_time == 5 + 3 + 90
+def test_which_jobs_are_left(
+    tmp_path: Path, rules: dict[str, Any], changes: list[dict[str, float]], users: list[str]
+) -> None:
+    result = workload(tmp_path, make_rules(**rules), *changes)
+    assert [job.user for job in result.jobs] == users
 
 
 @pytest.mark.parametrize(
@@ -134,34 +144,6 @@ def test_what_cannot_be_simulated_is_always_dropped(tmp_path: Path) -> None:
     sizes = ({"requested_processors": n, "allocated_processors": n} for n in (-1, 0))
     result = workload(tmp_path, Rules(), *sizes, {"run_time": -1})
     assert [job.id for job in result.jobs] == ["99"]
-
-
-UNKNOWN_USERS = {"one": ["-1", "-1", "7"], "each": ["unknown-1", "unknown-2", "7"], "drop": ["7"]}
-
-
-@pytest.mark.parametrize(("rule", "users"), UNKNOWN_USERS.items())
-def test_unknown_users(tmp_path: Path, rule: str, users: list[str]) -> None:
-    result = workload(tmp_path, make_rules(unknown_user=rule), {"user": -1}, {"user": -1})
-    assert [job.user for job in result.jobs] == users
-
-
-def test_first_counts_after_dropping(tmp_path: Path) -> None:
-    result = workload(tmp_path, make_rules(first=2), {"run_time": -1}, {}, {})
-    assert [job.id for job in result.jobs] == ["2", "3"]
-
-
-def test_a_log_of_which_nothing_is_left_is_an_error(tmp_path: Path) -> None:
-    write_swf(tmp_path / "a.swf", [], [list((JOB | {"run_time": -1}).values())])
-    with pytest.raises(BatschedError, match="no job"):
-        convert(read_swf(tmp_path / "a.swf"), Rules())
-
-
-def test_withdrawn_jobs_did_not_run(tmp_path: Path) -> None:
-    """The default leaves them out; cancelled jobs that ran, and zero-length ones, stay."""
-    changes = ({"status": 5, "run_time": 0}, {"status": 5}, {"run_time": 0})
-    result = workload(tmp_path, make_rules(), *changes)
-    assert [job.id for job in result.jobs] == ["2", "3", "99"]
-    assert any("1 job" in note and "withdrawn" in note for note in result.notes)
 
 
 def test_rules_of_older_results_are_stored_as_they_were() -> None:

@@ -14,7 +14,7 @@ from batsched_py.support.installation import platforms_folder
 from batsched_py.units import DAY
 from batsched_py.workload.logs.sample_log import sample_log
 from batsched_py.workload.logs.swf import SwfLog, read_swf
-from helpers.calling import call
+from helpers.calling import command
 
 PROCESSORS = 64
 GOLDEN = "2c53bfd4bc1fc1946a2eb9f8326d8219bfc54c95beba3fef288bb0bc9b3a478a"
@@ -26,10 +26,12 @@ def read(tmp_path: Path, text: bytes) -> SwfLog:
     return read_swf(tmp_path / "a.swf")
 
 
-def test_what_ships_is_what_the_generator_makes() -> None:
+def test_what_ships_is_what_the_generator_makes(tmp_path: Path) -> None:
     generate = load_file(f"{platforms_folder() / 'sample_log.py'}:generate_sample_log")
     assert sample_log() == "".join(f"{line}\n" for line in generate()).encode()
     assert hashlib.sha256(sample_log()).hexdigest() == GOLDEN
+    assert command(tmp_path, "sample-log", "a.swf").returncode == 0
+    assert (tmp_path / "a.swf").read_bytes() == sample_log()
 
 
 def test_seed_and_days_make_another_log(tmp_path: Path) -> None:
@@ -50,8 +52,3 @@ def test_recorded_schedule_fits_the_machine(tmp_path: Path) -> None:
     assert busy.max() <= PROCESSORS
     assert (wait >= 0).all()
     assert 0.4 < (wait > 0).mean() < 0.8  # queues form
-
-
-def test_the_command_writes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert call(monkeypatch, "sample-log", str(tmp_path / "a.swf")) == 0
-    assert (tmp_path / "a.swf").read_bytes() == sample_log()
