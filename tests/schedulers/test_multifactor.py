@@ -67,7 +67,6 @@ CASES = {
     "no backfilling: in the order of the priorities": Case(
         {**AGE_ONLY, "backfill": "none"}, 4, [*BLOCKED, J(2, 1, 20)], [0, 100, 150]
     ),
-    "to the second it would": Case(EXACT, 4, [*BLOCKED, J(2, 1, 100)], [0, 100, 150]),
     "fair share: at 10 the second user's job goes before that of the one who has run": Case(
         {**EXACT, "weight_age": 0, "weight_fairshare": 1},
         4,
@@ -245,41 +244,17 @@ PARTITIONED: dict[str, tuple[str, dict[str, Any], list[tuple[str, J]], list[floa
         [("all", J(0, 4, 10)), ("few", J(1, 4, 10))],
         [0, 1],
     ),
-    "a wide job of all is planned for 10: a job of few until then, none beyond": (
-        OVER.replace("TIER", "1"),
-        EXACT,
-        [("all", J(0, 6, 10)), ("all", J(1, 8, 5)), ("few", J(2, 1, 8)), ("few", J(2, 1, 9))],
-        [0, 10, 2, 15],
-    ),
     "a higher tier goes first": (
         OVER.replace("TIER", "2"),
         EXACT,
         [("all", J(0, 8, 10)), ("all", J(1, 8, 5)), ("few", J(2, 4, 7))],
         [0, 17, 10],
     ),
-    "both want what they share: a's job is planned on 0-7 from 10, b's may have 8-11": (
-        CHAIN,
-        EXACT,
-        [("a", J(0, 6, 10)), ("a", J(1, 8, 10)), ("b", J(2, 4, 15)), ("b", J(3, 5, 5))],
-        [0, 10, 2, 20],
-    ),
-    "whole nodes in both: two nodes for the first, the rest for the other": (
-        WHOLE,
-        EXACT,
-        [("whole", J(0, 5, 10)), ("other", J(0, 8, 10)), ("whole", J(1, 1, 10))],
-        [0, 0, 10],
-    ),
     "the main pass stops at the first that waits, of its partition": (
         TWO,
         {**EXACT, "backfill": "none"},
         [("left", J(0, 3, 10)), ("left", J(1, 4, 10)), ("left", J(2, 1, 5)), ("right", J(2, 1, 5))],
         [0, 10, 20, 2],
-    ),
-    "backfilling on one side only": (
-        TWO,
-        EXACT,
-        [("left", J(0, 3, 10)), ("left", J(1, 4, 10)), ("left", J(2, 1, 5)), ("left", J(2, 1, 9))],
-        [0, 10, 2, 20],
     ),
 }
 

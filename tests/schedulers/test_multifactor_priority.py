@@ -129,15 +129,6 @@ def test_fair_share_is_computed_every_calc_period() -> None:
     assert priority.nb_computed == 2
 
 
-def test_a_higher_tier_goes_first_whatever_the_priorities() -> None:
-    priority = priorities(Weights(0, 0, 100, 0, 0))
-    queue = WaitingQueue()
-    for job in (a_job(0, 16), a_job(1, 1, partition=1), a_job(2, 2, partition=1)):
-        queue.append(job)
-    order = WaitingOrder(priority, [1, 2], [0.0, 0.0], 16)
-    assert ordered(order, priority, queue, 0.0) == ["j2", "j1", "j0"]
-
-
 EVENTS = st.lists(
     st.tuples(
         st.sampled_from(["submit", "start", "end", "leave"]),
