@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -30,7 +30,7 @@ SWITCHING = {0: (0.0, 2.0, 0.5), 1: (0.0, 0.25, 4.0)}
 """Seconds to switch a host off (second) and on (third), for even and odd hosts."""
 WATTS = [(100.0, 120.0, 200.0), (60.0, 60.0, 90.0), (9.0, 9.0, 9.0), (150, 150, 160), (5, 7, 170)]
 """Idle, least and full power in each pstate."""
-_NETWORKS = ("one place", "full", "vivaldi", "cluster", "two clusters")
+_NETWORKS = ("one place", "vivaldi", "cluster")
 
 
 @dataclass(frozen=True)
@@ -62,37 +62,12 @@ class Machine:
             return read_platform(path)
 
     def _zone(self) -> str:
-        nb = self.nb_hosts
         master = '<host id="master_host" speed="1Gf" coordinates="0 0 0"/>'
-        if self.network in ("cluster", "two clusters"):
-            cut = nb if self.network == "cluster" else (nb + 1) // 2
-            inside = self._cluster("a", 0, cut) + (self._cluster("b", cut, nb) if cut < nb else "")
-            if cut < nb:
-                inside += (
-                    '<link id="wan" bandwidth="50MBps" latency="1ms"/><zoneRoute src="a" dst="b" '
-                    'gw_src="a_router" gw_dst="b_router"><link_ctn id="wan"/></zoneRoute>'
-                )
+        if self.network == "cluster":
             rest = f'<zone id="m" routing="Full">{master}</zone>'
-            return f'<zone id="all" routing="Full">{rest}{inside}</zone>'
-        routing = "Full" if self.network == "full" else "Vivaldi"
-        hosts = "".join(map(self._host, range(nb)))
-        links = "".join(self._links()) if self.network == "full" else ""
-        return f'<zone id="all" routing="{routing}">{master}{hosts}{links}</zone>'
-
-    def _links(self) -> Iterator[str]:
-        """A link for each host and one that all share, or that none does."""
-        policy = "SHARED" if self.shared else "FATPIPE"
-        yield f'<link id="l" bandwidth="80MBps" latency="10us" sharing_policy="{policy}"/>'
-        sharing = "SHARED" if self.shared else "SPLITDUPLEX"
-        up, down = ("", "") if self.shared else (' direction="UP"', ' direction="DOWN"')
-        for at in range(self.nb_hosts):
-            yield f'<link id="l{at}" bandwidth="100MBps" latency="0" sharing_policy="{sharing}"/>'
-        for a in range(self.nb_hosts):
-            for b in range(a + 1, self.nb_hosts):
-                yield (
-                    f'<route src="n{a}" dst="n{b}"><link_ctn id="l{a}"{up}/><link_ctn id="l"/>'
-                    f'<link_ctn id="l{b}"{down}/></route>'
-                )
+            return f'<zone id="all" routing="Full">{rest}{self._cluster()}</zone>'
+        hosts = "".join(map(self._host, range(self.nb_hosts)))
+        return f'<zone id="all" routing="Vivaldi">{master}{hosts}</zone>'
 
     def _host(self, host: int) -> str:
         return f'<host id="n{host}" {self._pace(host)} {self._place(host)}>{self._power()}</host>'
@@ -101,18 +76,18 @@ class Machine:
         here = "0 0 0" if self.network == "one place" else f"{host} {host % 2} 0.5"
         return f'coordinates="{here}"'
 
-    def _cluster(self, name: str, first: int, end: int) -> str:
+    def _cluster(self) -> str:
         policy = "SHARED" if self.shared else "SPLITDUPLEX"
         backbone = ' bb_bw="150MBps" bb_lat="20us"' if self.backbone else ""
         return (
-            f'<cluster id="{name}" prefix="n" suffix="" radical="{first}-{end - 1}" bw="100MBps" '
-            f'lat="50us" sharing_policy="{policy}" router_id="{name}_router"{backbone} '
+            f'<cluster id="a" prefix="n" suffix="" radical="0-{self.nb_hosts - 1}" bw="100MBps" '
+            f'lat="50us" sharing_policy="{policy}"{backbone} '
             f"{self._pace(0)}>{self._power()}</cluster>"
         )
 
     def _pace(self, host: int) -> str:
         speeds = ",".join(f"{speed!r}f" for speed in self.speeds(host))
-        asleep = self.asleep and self.energy and host == 0 and "cluster" not in self.network
+        asleep = self.asleep and self.energy and host == 0 and self.network != "cluster"
         return f'speed="{speeds}" pstate="{SLEEP if asleep else 0}"'
 
     def _power(self) -> str:
@@ -131,7 +106,7 @@ def machines(draw: st.DrawFn, *, energy: bool) -> Machine:
     return Machine(
         nb_hosts=draw(st.integers(1, 5)),
         network=network,
-        equal="cluster" in network or draw(st.booleans()),
+        equal=network == "cluster" or draw(st.booleans()),
         energy=energy,
         asleep=draw(st.booleans()),
         shared=draw(st.booleans()),
@@ -146,7 +121,6 @@ _BYTES = st.sampled_from([0.0, 1e6, 1e7, 1e8, 1.7e8])
 _SECONDS = st.sampled_from([0.5, 1.0, 1.0, 2.0, 3.1])
 _TIMES = st.sampled_from([0.0, 0.0, 1.0, 1.0, 2.0, 2.5, 4.0, 7.3])
 _WALLTIMES = st.sampled_from([None, None, 0.7, 1.0, 2.0, 4.0, 9.0])
-_WHOLE = st.integers(1, 4).map(float)
 
 
 @st.composite
@@ -196,24 +170,20 @@ def profiles(draw: st.DrawFn, size: int, *, leads: bool) -> Profiles:
 
 
 @st.composite
-def workloads(draw: st.DrawFn, *, leads: bool, whole: bool) -> Workload:
+def workloads(draw: st.DrawFn, *, leads: bool) -> Workload:
     load = Workload(name="random", nb_res=4, jobs=[], profiles={})
     for size in draw(st.lists(st.integers(1, 4), min_size=1, max_size=3, unique=True)):
-        if whole:
-            load.profiles[f"s{size}"] = {"type": "delay", "delay": draw(_WHOLE)}
-        else:
-            load.profiles |= draw(profiles(size, leads=leads))
+        load.profiles |= draw(profiles(size, leads=leads))
     usable = sorted(name for name in load.profiles if not name.endswith("all"))
-    for number in range(draw(st.integers(0 if whole else 1, 7))):
+    for number in range(draw(st.integers(1, 7))):
         name = draw(st.sampled_from(usable))
-        walltime = draw(_WALLTIMES)
         load.jobs.append(
             WorkloadJob(
                 id=f"j{number}",
-                submit_time=draw(_WHOLE if whole else _TIMES),
+                submit_time=draw(_TIMES),
                 size=int(name[1]),
                 profile=name,
-                walltime=walltime and (float(int(walltime) + 1) if whole else walltime),
+                walltime=draw(_WALLTIMES),
             )
         )
     return load
@@ -237,8 +207,6 @@ class World:
     registered: list[tuple[str, int, dict[str, Any]]]
     """What the scheduler registers: workload, size and profile of jobs."""
     seed: int
-    whole: bool = False
-    """All times are whole seconds."""
     platform: Platform = field(init=False)
 
     def __post_init__(self) -> None:
@@ -249,10 +217,6 @@ class World:
 
     def scheduler(self) -> Scheduler:
         return Scheduler(self)
-
-    def profiles(self, job_id: str) -> Profiles:
-        """Return the static profiles of a job's workload."""
-        return self.loads[int(job_id.partition("!")[0][1:])].profiles
 
 
 @st.composite
@@ -275,8 +239,8 @@ def happenings(draw: st.DrawFn, nb_hosts: int, *, unknown: bool) -> list[Externa
 
 
 @st.composite
-def worlds(draw: st.DrawFn, *, energy: bool | None = None, whole: bool = False) -> World:
-    """Anything that the simulator does; ``whole``: delays of whole seconds, nothing that waits."""
+def worlds(draw: st.DrawFn, *, energy: bool | None = None) -> World:
+    """Anything that the simulator does."""
     energy = draw(st.booleans()) if energy is None else energy
     habits = draw(st.frozensets(st.sampled_from(HABITS)))
     dynamic = "register" in habits
@@ -299,18 +263,16 @@ def worlds(draw: st.DrawFn, *, energy: bool | None = None, whole: bool = False) 
     registered = []
     for _ in range(draw(st.integers(1, 5)) if dynamic else 0):
         size = draw(st.integers(1, 3))
-        profile = {"type": "delay", "delay": draw(_WHOLE)} if whole else draw(leaves(size))
-        job = (draw(st.sampled_from(["dyn", "w0"])), size, profile)
+        job = (draw(st.sampled_from(["dyn", "w0"])), size, draw(leaves(size)))
         registered += [job] * draw(st.integers(1, 2))
     return World(
         machine,
         options,
-        draw(st.lists(workloads(leads=leads, whole=whole), min_size=not dynamic, max_size=2)),
+        draw(st.lists(workloads(leads=leads), min_size=not dynamic, max_size=2)),
         draw(st.one_of(st.none(), happenings(machine.nb_hosts, unknown=unknown))),
         habits,
         registered,
         draw(st.integers(0, 99)),
-        whole,
     )
 
 
@@ -338,12 +300,9 @@ class Scheduler:
         """Calls that it still asks for."""
         self.to_register = list(world.registered) if world.options.dynamic_jobs else []
         self.registering = world.options.dynamic_jobs
-        self.registered: dict[str, dict[str, Any]] = {}
-        """The profiles of registered jobs."""
+        self.registered: list[str] = []
         self.profiles: dict[tuple[str, str], str] = {}
         """The names of registered profiles, by workload and content."""
-        self.executors: dict[str, int] = {}
-        """How many each started job has."""
         self.switches: list[tuple[float, ProcessorSet, str]] = []
         """When each request is carried out, its machines and its pstate."""
         self.abandoned: set[str] = set()
@@ -360,8 +319,7 @@ class Scheduler:
         self.decisions = []
         self.asked = self.now = self.until = message.now
         if self._feels("slow") and self.random.random() < 0.3:
-            whole = [1.0, 2.0]
-            self.until += self.random.choice(whole if self.world.whole else [*whole, 0.5, 0.1])
+            self.until += self.random.choice([1.0, 2.0, 0.5, 0.1])
         for act in (self._register, self._switch, self._start, self._kill, self._talk, self._wait):
             act()
             if self.random.random() < 0.3:
@@ -433,7 +391,7 @@ class Scheduler:
         walltime = self.random.choice([None, 2.0])
         told = m.JobDescription(job_id, self.now, size, name, walltime)
         self._say(m.RegisterJob, job_id=job_id, job=told)
-        self.registered[job_id] = profile
+        self.registered.append(job_id)
         self._wants(job_id, told)
 
     def _wants(self, job_id: str, job: m.JobDescription) -> None:
@@ -517,7 +475,6 @@ class Scheduler:
         alloc = ProcessorSet.of(some)
         self._say(m.ExecuteJob, job_id=job_id, alloc=alloc, mapping=mapping)
         self.running[job_id] = alloc
-        self.executors[job_id] = job.size if mapping else size
         del self.waiting[job_id]
         return NO_PROCESSORS if self.world.options.compute_sharing else alloc
 
@@ -541,5 +498,4 @@ class Scheduler:
         open_ = self.waiting or self.registering or (self.running and self._feels("tell"))
         if open_ and self.patience:
             self.patience -= 1
-            steps = [1.0, 2.0] if self.world.whole else [1.0, 0.5, 1.7]
-            self._say(m.CallMeLater, time=self.until + self.random.choice(steps))
+            self._say(m.CallMeLater, time=self.until + self.random.choice([1.0, 0.5, 1.7]))
