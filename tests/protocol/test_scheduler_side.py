@@ -148,37 +148,6 @@ def test_the_millisecond_before(time: float) -> None:
     assert count / 1000 <= time < (count + 1) / 1000
 
 
-def called(reply: bytes) -> list[tuple[int, str]]:
-    """Return the milliseconds and ids of the calls that a reply asks for."""
-    return [
-        (event["when"]["time"], event["call_me_later_id"])
-        for name, event in wire5.decisions(reply)
-        if name == "CallMeLaterEvent"
-    ]
-
-
-def test_a_call_at_a_fraction_of_a_millisecond() -> None:
-    """Asked for at 3.141 s, it is let pass until 3.14159265 s::
-
-    Batsim   0 begins   3.141 call             3.14159265 call
-    we       call 3141  call 3141, now = 3.14159265
-    policy   call t     (asleep)               called at t
-    """
-    side = begun()
-    side.decode_message(wire5.message(0.0))
-    reply = side.encode_reply(m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=3.14159265)]))
-    ((milliseconds, call_id),) = called(reply)
-    assert (milliseconds, call_id) == (3141, "at 3.14159265")
-    assert side.decode_message(call(3.141, call_id)) is None
-    again = json.loads(side.encode_reply(None))
-    assert again["now"] == again["events"][0]["timestamp"] == 3.14159265
-    assert called(json.dumps(again).encode()) == [(3141, call_id)]
-    message = side.decode_message(call(3.14159265, call_id))
-    assert message is not None
-    assert message.now == 3.14159265
-    assert [type(event) for event in message.events] == [m.RequestedCall]
-
-
 def call(now: float, call_id: str) -> bytes:
     content = {"call_me_later_id": call_id, "last_periodic_call": False}
     return wire5.message(now, ("RequestedCallEvent", content))
