@@ -11,9 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.batsim4.external_events import ExternalEvent
 from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.platform.hosts import Platform
@@ -191,18 +190,16 @@ def workloads(draw: st.DrawFn, *, leads: bool) -> Workload:
 
 # Worlds ------------------------------------------------------------------------------------------
 
-WITH_JOBS = ["abandon", "hesitate", "kill", "label", "map", "reject", "tell"]
-HABITS = [*WITH_JOBS, "ask", "register", "slow", "switch"]
+HABITS = ["ask", "hesitate", "kill", "map", "register", "reject", "slow", "switch", "tell"]
 
 
 @dataclass
 class World:
-    """A simulation and the scheduler in it; each call of ``simulator`` and ``scheduler`` is new."""
+    """A simulation and the scheduler in it."""
 
     machine: Machine
     options: Options
     loads: list[Workload]
-    events: list[ExternalEvent] | None
     habits: frozenset[str]
     registered: list[tuple[str, int, dict[str, Any]]]
     """What the scheduler registers: workload, size and profile of jobs."""
@@ -212,30 +209,8 @@ class World:
     def __post_init__(self) -> None:
         self.platform = self.machine.platform()
 
-    def simulator(self, options: Options | None = None) -> Batsim4Simulator:
-        return Batsim4Simulator(self.platform, self.loads, options or self.options, self.events)
-
-    def scheduler(self) -> Scheduler:
-        return Scheduler(self)
-
-
-@st.composite
-def happenings(draw: st.DrawFn, nb_hosts: int, *, unknown: bool) -> list[ExternalEvent]:
-    """Machines that go and come back, in order of time."""
-    events = []
-    lost = NO_PROCESSORS
-    for time in sorted(draw(st.lists(_TIMES, max_size=5))):
-        some = ProcessorSet.of(draw(st.sets(st.integers(0, nb_hosts - 1))))
-        if unknown and draw(st.booleans()):
-            events.append(ExternalEvent(time, "", content={"type": "alert", "level": 2}))
-        elif draw(st.booleans()):
-            events.append(ExternalEvent(time, "", some - lost, False))
-            lost |= some
-        else:
-            events.append(ExternalEvent(time, "", some & lost, True))
-            lost -= some
-    events.append(ExternalEvent(9.0, "", lost, True))
-    return events
+    def simulator(self) -> Batsim4Simulator:
+        return Batsim4Simulator(self.platform, self.loads, self.options)
 
 
 @st.composite
@@ -245,7 +220,6 @@ def worlds(draw: st.DrawFn, *, energy: bool | None = None) -> World:
     habits = draw(st.frozensets(st.sampled_from(HABITS)))
     dynamic = "register" in habits
     reuse = dynamic and draw(st.booleans())
-    unknown = draw(st.booleans())
     options = Options(
         dynamic_jobs=dynamic,
         acknowledge_dynamic_jobs=dynamic and draw(st.booleans()),
@@ -253,7 +227,6 @@ def worlds(draw: st.DrawFn, *, energy: bool | None = None) -> World:
         forward_profiles=draw(st.booleans()),
         compute_sharing=draw(st.booleans()),
         energy=energy,
-        forward_unknown_events=unknown,
         trace_machines=draw(st.booleans()),
         shake=draw(st.one_of(st.none(), st.integers(0, 9))),
         each_event=draw(st.sampled_from([False, False, False, True])),
@@ -269,7 +242,6 @@ def worlds(draw: st.DrawFn, *, energy: bool | None = None) -> World:
         machine,
         options,
         draw(st.lists(workloads(leads=leads), min_size=not dynamic, max_size=2)),
-        draw(st.one_of(st.none(), happenings(machine.nb_hosts, unknown=unknown))),
         habits,
         registered,
         draw(st.integers(0, 99)),
@@ -280,10 +252,7 @@ def worlds(draw: st.DrawFn, *, energy: bool | None = None) -> World:
 
 
 class Scheduler:
-    """Decides at random what Batsim allows, by its ``habits``; starts all it can without any.
-
-    It knows the external events to come, so that what it decides for later is allowed then.
-    """
+    """Decides at random what Batsim allows, by its ``habits``; starts all it can without any."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -295,7 +264,7 @@ class Scheduler:
         self.killed: set[str] = set()
         self.told: list[str] = []
         self.completed: list[m.JobCompleted] = []
-        self.asleep = self.switching = self.unavailable = NO_PROCESSORS
+        self.asleep = self.switching = NO_PROCESSORS
         self.patience = 25
         """Calls that it still asks for."""
         self.to_register = list(world.registered) if world.options.dynamic_jobs else []
@@ -305,10 +274,8 @@ class Scheduler:
         """The names of registered profiles, by workload and content."""
         self.switches: list[tuple[float, ProcessorSet, str]] = []
         """When each request is carried out, its machines and its pstate."""
-        self.abandoned: set[str] = set()
-        """Jobs that it never starts."""
         self.decisions: list[m.Event] = []
-        self.asked = self.now = self.until = 0.0
+        self.now = self.until = 0.0
         self.ended = False
 
     def __call__(self, message: m.Message) -> m.Message:
@@ -317,7 +284,7 @@ class Scheduler:
         if self.ended:
             return m.Message(message.now, [])
         self.decisions = []
-        self.asked = self.now = self.until = message.now
+        self.now = self.until = message.now
         if self._feels("slow") and self.random.random() < 0.3:
             self.until += self.random.choice([1.0, 2.0, 0.5, 0.1])
         for act in (self._register, self._switch, self._start, self._kill, self._talk, self._wait):
@@ -342,14 +309,12 @@ class Scheduler:
         elif isinstance(event, m.JobSubmitted):
             self.told.append(event.job_id)
             if event.job_id not in self.registered:
-                self._wants(event.job_id, event.job)
+                self.waiting[event.job_id] = event.job
         elif isinstance(event, m.JobCompleted):
             self.completed.append(event)
             del self.running[event.job_id]
         elif isinstance(event, m.ResourceStateChanged):
             self._switched(event)
-        elif isinstance(event, m.Notify):
-            self._notice(event)
         elif isinstance(event, m.SimulationEnds):
             self.ended = True
 
@@ -358,12 +323,6 @@ class Scheduler:
         self.asleep -= event.resources
         if int(event.state) == SLEEP:
             self.asleep |= event.resources
-
-    def _notice(self, event: m.Notify) -> None:
-        if event.type == "event_machine_unavailable":
-            self.unavailable |= from_text(event.details["resources"])
-        elif event.type == "event_machine_available":
-            self.unavailable -= from_text(event.details["resources"])
 
     # What it does --------------------------------------------------------------------------------
 
@@ -392,12 +351,7 @@ class Scheduler:
         told = m.JobDescription(job_id, self.now, size, name, walltime)
         self._say(m.RegisterJob, job_id=job_id, job=told)
         self.registered.append(job_id)
-        self._wants(job_id, told)
-
-    def _wants(self, job_id: str, job: m.JobDescription) -> None:
-        self.waiting[job_id] = job
-        if self._feels("abandon") and self.random.random() < 0.2:
-            self.abandoned.add(job_id)
+        self.waiting[job_id] = told
 
     def _switch(self) -> None:
         if not self.world.options.energy:
@@ -429,33 +383,18 @@ class Scheduler:
             return 1 / self.world.machine.speeds(host)[SLEEP + 1]
         return 1 / self.world.machine.speeds(host)[SLEEP + 2] if host in self.asleep else 0.0
 
-    def _lost(self) -> ProcessorSet:
-        """Return the machines that it was told to have lost, or is to lose until its reply's time.
-
-        An instant may be told in several messages, so that what it was told is not what is.
-        """
-        lost = NO_PROCESSORS
-        for event in self.world.events or ():
-            if event.available is False and event.time <= self.until:
-                lost |= event.machines
-            elif event.available and event.time <= self.asked:
-                lost -= event.machines
-        return lost | self.unavailable
-
     def _start(self) -> None:
-        free = self.all - self._lost() - self.asleep - self.switching
+        free = self.all - self.asleep - self.switching
         if not self.world.options.compute_sharing:
             for alloc in self.running.values():
                 free -= alloc
         for job_id, job in list(self.waiting.items()):
-            if self._feels("label") and self.random.random() < 0.3:
-                self._say(m.SetJobMetadata, job_id=job_id, metadata=f"seen, at {self.now}")
             if self._feels("hesitate") and self.patience and self.random.random() < 0.5:
                 continue
             too_wide = job.size > len(self.all) and not self._feels("map")
             if too_wide or (self._feels("reject") and self.random.random() < 0.2):
                 self._reject(job_id)
-            elif job_id not in self.abandoned:
+            else:
                 free -= self._execute(job_id, job, free)
 
     def _reject(self, job_id: str) -> None:

@@ -13,19 +13,17 @@ from math import inf
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
 import pytest
 from hypothesis import given
 
 from batsched_py.errors import DeadlockError
-from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
+from batsched_py.processors.sets import ProcessorSet, from_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.referee.referee import Referee
 from batsched_py.simulator.engine import Outcome, Simulator
 from batsched_py.simulator.files.batsim_files import write_batsim4_outputs
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.tasks.parallel_tasks import ParallelTask
 from batsched_py.transport import Partner
 from helpers.worlds import SLEEP, WATTS, Scheduler, World, worlds
 
@@ -46,13 +44,11 @@ class Watch:
         self.energy = simulator._energy
         self.stepwise = simulator._stepwise
         self.stepwise.in_use = True  # so that it is settled from the beginning on
-        self.rates: dict[ParallelTask, float] = {}
         self.power = [0.0] * world.machine.nb_hosts
         self.spent = [[(0.0, 0.0)] for _ in self.power]
         """Of each host the times at which it was accounted for, and its joules until then."""
         if self.energy is not None:
             self.power = [WATTS[host.pstate][0] for host in world.platform.hosts]
-        self._after(self.stepwise, "set_next_timer", lambda _: self.look())
         if self.energy is not None:
             self._after(self.stepwise, "report_loads", lambda _: self.look_at_powers())
             self._after(self.energy, "account", lambda _, *args: self.account(*args))
@@ -67,9 +63,6 @@ class Watch:
             return result
 
         setattr(place, name, both)
-
-    def look(self) -> None:
-        self.rates = {task: task.rate for task in self.stepwise._by_task}
 
     def look_at_powers(self) -> None:
         self.power = list(map(self.watts, range(self.world.machine.nb_hosts)))
@@ -86,7 +79,7 @@ class Watch:
         return self.world.machine.speeds(host)[0 if energy is None else energy.pstate(host)]
 
     def used(self, resource: int) -> float:
-        return sum(rate * task._uses.get(resource, 0.0) for task, rate in self.rates.items())
+        return sum(task.rate * task._uses.get(resource, 0.0) for task in self.stepwise._by_task)
 
     def watts(self, host: int) -> float:
         """Return the power of a host by what the platform file says."""
@@ -126,7 +119,7 @@ class Run:
 
 def run(world: World) -> Run:
     """Simulate a world; the referee judges what the simulator accepts."""
-    scheduler, simulator = world.scheduler(), world.simulator()
+    scheduler, simulator = Scheduler(world), world.simulator()
     referee = Referee(strict=True, energy=world.options.energy)
     messages: list[m.Message] = []
 
@@ -150,15 +143,11 @@ def finish(simulator: Simulator, partner: Partner) -> tuple[Outcome, list[str] |
         return cast(Outcome, simulator.outcome), list(error.waiting)
 
 
-def files(outcome: Outcome) -> dict[str, bytes]:
-    """Return the output files by name."""
-    with tempfile.TemporaryDirectory() as folder:
-        paths = map(Path, write_batsim4_outputs(outcome, f"{folder}/out"))
-        return {path.name: path.read_bytes() for path in paths}
-
-
 def table(outcome: Outcome, name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(files(outcome)[f"out_{name}.csv"].decode().splitlines()))
+    """Return the rows of an output file."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_batsim4_outputs(outcome, f"{folder}/out")
+        return list(csv.DictReader(Path(folder, f"out_{name}.csv").read_text().splitlines()))
 
 
 # Jobs and messages -------------------------------------------------------------------------------
@@ -220,42 +209,6 @@ def check_jobs_end_as_they_should(done: Run) -> None:
             job.alloc,
         )
         assert event.timestamp == job.finish_time
-
-
-# Machines ----------------------------------------------------------------------------------------
-
-
-def check_machines_are_counted(done: Run) -> None:
-    """Those that compute are the jobs' at each time in the trace, as long as none are withdrawn."""
-    machines = done.outcome.machines
-    if machines is None or done.world.events or done.waiting:
-        return
-    for time, counts in {time: counts for time, *counts in machines.rows()}.items():
-        computing = NO_PROCESSORS
-        for job in done.ran:
-            if job.start_time <= time < job.finish_time:
-                computing |= job.alloc
-        assert (sum(counts), counts[-1]) == (done.world.machine.nb_hosts, len(computing))
-
-
-@given(worlds(energy=False))
-def test_following_the_machines_changes_nothing(world: World) -> None:
-    """The tables are the same with and without a trace of their states.
-
-    At a standstill, a job that still runs is in no table, but its machines were idle before it.
-    """
-    tables = []
-    for traced in (False, True):
-        options = msgspec.structs.replace(world.options, trace_machines=traced)
-        scheduler = world.scheduler()
-        outcome, _ = finish(world.simulator(options), scheduler)
-        of_run = files(outcome)
-        row = of_run["out_schedule.csv"].decode().splitlines()[1].split(",")
-        sums = [float(value) for value in row[1:] if "nan" not in value]
-        tables.append((of_run["out_jobs.csv"], [] if scheduler.running else sums))
-    (jobs, sums), (traced_jobs, traced_sums) = tables
-    assert jobs == traced_jobs
-    assert sums == pytest.approx(traced_sums, rel=0, abs=1.5e-6)  # added up in another order
 
 
 # Energy ------------------------------------------------------------------------------------------
@@ -329,7 +282,6 @@ def test_what_holds_in_every_run(world: World) -> None:
     check_every_job_is_told_of_and_ends_once(done)
     check_time_never_goes_back(done)
     check_jobs_end_as_they_should(done)
-    check_machines_are_counted(done)
 
 
 @given(worlds(energy=True))
