@@ -96,15 +96,6 @@ def no_job(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
     yield from [Start(job.id) for job in queue]  # type: ignore[arg-type]
 
 
-def a_job(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
-    yield from queue
-
-
-def too_many(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
-    for job in queue:
-        yield Start(job)
-
-
 def of_another_machine(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
     for job in queue:
         yield Start(job, ["a"])  # type: ignore[list-item]
@@ -118,8 +109,6 @@ def new_lambdas(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[A
 
 IN_A_GENERATOR: dict[Callable[[float, WaitingQueue, Machine], Iterator[Any]], str] = {
     no_job: r"Start\('w0!0000'\)",
-    a_job: r"job w0!0000 itself",
-    too_many: "needs 3 processors",
     of_another_machine: r"started on \['a'\]",
     new_lambdas: "a new lambda",
 }
@@ -216,53 +205,16 @@ def submitted(name: str, size: int, now: float, walltime: float = 10) -> m.JobSu
     return m.JobSubmitted(timestamp=now, job_id=job.id, job=job)
 
 
-@pytest.mark.parametrize(
-    ("extra", "user", "estimate"),
-    [
-        ({"user": 12, "estimate": 7}, "12", 7),
-    ],
-)
-def test_policies_read_users_and_estimates(
-    extra: dict[str, Any], user: str, estimate: float
-) -> None:
+def test_policies_read_users_and_estimates() -> None:
     """Also the queue's columns; who is not named is nobody, and the walltime is an estimate."""
+    extra = {"user": 12, "estimate": 7}
     process = DecisionProcess(Policy(lambda now, queue, machine: ()))
     process.answer(m.Message(0.0, [begins()]))
     described = m.JobDescription("w0!a", 0.0, 1, "p", 10, extra=extra)
     process.answer(m.Message(0.0, [m.JobSubmitted(timestamp=0.0, job_id="w0!a", job=described)]))
     (job,) = process.queue
-    assert (job.user, job.estimate, job.extra) == (user, estimate, extra)
-    assert process.queue.view(JobArrays).users == [user]
-
-
-def completed(name: str, alloc: str, now: float) -> m.JobCompleted:
-    return m.JobCompleted(
-        timestamp=now,
-        job_id=f"w0!{name}",
-        job_state="COMPLETED_SUCCESSFULLY",
-        return_code=0,
-        alloc=processors(alloc),
-    )
-
-
-@pytest.mark.parametrize("policy", [Fcfs, Easy])
-def test_processors_that_fail_are_not_used_until_they_come_back(policy: type) -> None:
-    """Processors 0 and 1 fail while job a runs on 0; it goes on, b waits for their return."""
-
-    def notice(kind: str, now: float) -> m.Notify:
-        details = {"resources": "0-1"}
-        return m.Notify(timestamp=now, type=f"event_machine_{kind}", details=details)
-
-    process = DecisionProcess(policy())
-    process.answer(m.Message(0.0, [begins()]))
-    (start,) = process.answer(m.Message(0.0, [submitted("a", 1, 0)])).events
-    assert start.alloc == processors("0")
-    assert process.answer(m.Message(1.0, [notice("unavailable", 1)])).events == []
-    assert process.answer(m.Message(2.0, [submitted("b", 3, 2)])).events == []
-    assert process.answer(m.Message(3.0, [completed("a", "0", 3)])).events == []
-    assert process.machine.free_processors == processors("2-3")
-    (start,) = process.answer(m.Message(9.0, [notice("available", 9)])).events
-    assert (start.job_id, start.alloc) == ("w0!b", processors("0-2"))
+    assert (job.user, job.estimate, job.extra) == ("12", 7, extra)
+    assert process.queue.view(JobArrays).users == ["12"]
 
 
 def test_a_reservation_counts_no_processors_that_failed() -> None:

@@ -12,26 +12,19 @@ from hypothesis import strategies as st
 from procset import ProcSet
 
 from batsched_py import (
-    CountingScheduler,
     Decision,
-    ExplainingScheduler,
     Job,
     Machine,
-    ObservedScheduler,
     Start,
     WaitingQueue,
 )
 from batsched_py.errors import InvariantError
 from batsched_py.model.site import Site
-from batsched_py.plugins import plugins
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
 from batsched_py.workload.grid_sites import parse_sites
 from helpers.processors import processors
-
-PLUGINS = list(plugins.list_names(plugins.SCHEDULERS))
-
 
 FORMS: dict[str, Callable[[list[int]], Any]] = {
     "procset": lambda numbers: ProcSet(*numbers),
@@ -71,15 +64,6 @@ def test_what_is_refused(chosen: Any) -> None:
     with pytest.raises(InvariantError, match="job w0!1"):
         machine.start(Job("w0!1", 0, 2, 5.0, 5.0, 0.0, {}), 0.0, chosen)
     assert machine.free == 4
-
-
-def test_what_our_policies_have_beside_schedule() -> None:
-    """All say why a job waits; those that plan count, and dynP can be observed."""
-    policies = {name: plugins.load(plugins.SCHEDULERS, name)() for name in PLUGINS}
-    assert [name for name in PLUGINS if not isinstance(policies[name], ExplainingScheduler)] == []
-    counting = [name for name in PLUGINS if isinstance(policies[name], CountingScheduler)]
-    assert counting == ["dynp", "dynp_bounds", "dynp_clock", "grid", "multifactor", "planning"]
-    assert [name for name in PLUGINS if isinstance(policies[name], ObservedScheduler)] == ["dynp"]
 
 
 def waiting(number: int, size: int, estimate: float = 10.0) -> Job:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import Job, Machine, Start, WaitingQueue, simulate
-from batsched_py.errors import UsageError
 from batsched_py.model.timeline import BOUNDS_PAY, Timeline
 from batsched_py.schedulers.multifactor import backfill_plan, region_plan
 from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
@@ -425,27 +424,3 @@ def test_why_a_job_waits() -> None:
     before = [entry[-1].id for entry in policy._order.entries]
     do_pass(5.0)
     assert [entry[-1].id for entry in policy._order.entries] == before
-
-
-WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "a weight": ({"weight_age": -1}, "weight_age=-1"),
-    "an algorithm": ({"algorithm": "fair"}, "algorithm=fair"),
-    "qos": ({"qos": 3}, "qos=3"),
-    "a backfilling": ({"backfill": "slrum"}, r"backfill=slrum (did you mean 'slurm'?)"),
-    "no jobs": ({"bf_max_job_test": 0}, "bf_max_job_test=0"),
-    "a boolean": ({"favor_small": 1}, "favor_small=1"),
-    "an age": ({"max_age": 0}, "max_age=0"),
-    "no time": ({"half_life": "soon"}, "half_life 'soon'"),
-    "a qos": ({"qos": {"high": "x"}}, "qos: high=x"),
-    "a file": ({"accounts": "nowhere.toml"}, "nowhere.toml"),
-    "an interval": ({"bf_interval": -1}, "bf_interval=-1"),
-    "half a job": ({"bf_max_job_user": 0.5}, "bf_max_job_user=0.5"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
-def test_wrong_options(case: tuple[dict[str, Any], str]) -> None:
-    options, message = case
-    with pytest.raises(UsageError) as raised:
-        Multifactor(**options)
-    assert message in str(raised.value).replace("\x1f", "")

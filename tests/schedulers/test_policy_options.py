@@ -18,6 +18,7 @@ from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.grid.grid_policy import Grid
 from batsched_py.schedulers.list_scheduling import ListScheduling
+from batsched_py.schedulers.multifactor.multifactor import Multifactor
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
@@ -70,6 +71,28 @@ def test_wrong_options(policy: Any, option: str, values: list[Any]) -> None:
     for value in values:
         with pytest.raises(UsageError, match=f"{option}={value}"):
             policy(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weight_age": -1}, "weight_age=-1"),
+        ({"algorithm": "fair"}, "algorithm=fair"),
+        ({"qos": 3}, "qos=3"),
+        ({"qos": {"high": "x"}}, "qos: high=x"),
+        ({"backfill": "slrum"}, "backfill=slrum"),
+        ({"favor_small": 1}, "favor_small=1"),
+        ({"max_age": 0}, "max_age=0"),
+        ({"half_life": "soon"}, "half_life 'soon'"),
+        ({"accounts": "nowhere.toml"}, "nowhere.toml"),
+        ({"bf_max_job_test": 0}, "bf_max_job_test=0"),
+        ({"bf_interval": -1}, "bf_interval=-1"),
+        ({"bf_max_job_user": 0.5}, "bf_max_job_user=0.5"),
+    ],
+)
+def test_wrong_options_of_multifactor(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Multifactor(**options)
 
 
 def test_wrong_prime_time() -> None:

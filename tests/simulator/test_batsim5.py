@@ -180,25 +180,6 @@ def test_options_that_batsim_5_does_not_have(wrong: str) -> None:
 # Executors and hosts -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("profile", "alloc", "places", "end"),
-    [
-        ("each", "0-1", [0, 1, 1], 21.0),
-        ("all", "0-2", [0, 1, 2, 2], 7.0),
-        ("two", "0-1", [1, 1], 12.0),
-        ("parts", "0-1", [1, 1, 0], 61.0),
-        ("d", "0-1", [0, 9, 7], 11.0),
-        ("each", "0-2", None, 11.0),
-    ],
-)
-def test_executors_are_those_of_the_mapping_or_as_the_job_asks(
-    profile: str, alloc: str, places: list[int] | None, end: float
-) -> None:
-    """Each executor of ``each`` has 10 Gflop, those of ``all`` have 12 together; hosts: 1 Gf."""
-    events = run({1.0: [execute("w0!1", alloc, places)]}, [job(profile)])
-    assert ends(events) == [(pytest.approx(end), "COMPLETED_SUCCESSFULLY")]
-
-
 # Machines ------------------------------------------------------------------------------------
 
 

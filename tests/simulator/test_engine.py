@@ -18,7 +18,6 @@ from helpers.scripted_schedulers import (
     Make,
     Script,
     execute,
-    kill,
     register_job,
     register_profile,
     say,
@@ -51,14 +50,6 @@ def test_each_event_in_a_message_of_its_own() -> None:
     assert {len(events) for events in told} == {1}
     at_five = [type(event).__name__ for (event,) in told if event.timestamp == 5]
     assert at_five == ["JobSubmitted", "JobCompleted", "Notify"]
-
-
-def test_kill_at_the_instant_of_the_end() -> None:
-    """Its end is told in the message to which this is the reply: the job is forgotten."""
-    call = say(m.CallMeLater, time=4.0)
-    script = Script([], [call, execute("w0!0000", "0")], [kill("w0!0000")])
-    with pytest.raises(ProtocolError, match="completed"):
-        simulate(script, workload([J(0, 1, 4)], 4))
 
 
 def test_killed_twice_after_its_end() -> None:

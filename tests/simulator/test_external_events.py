@@ -10,7 +10,6 @@ import pytest
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.simulator.batsim4.external_events import ExternalEvent, read_events
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.machines import MachineState
 from helpers.scripted_schedulers import (
     Make,
     Timetable,
@@ -130,21 +129,3 @@ def test_running_jobs_survive(sentence: str, sharing: bool, tmp_path: Path) -> N
 def test_no_job_starts_at_the_instant_it_is_gone(tmp_path: Path) -> None:
     with pytest.raises(ProtocolError, match="machine 0 is unavailable"):
         run({2: [execute("w0!wait", "0")]}, read(tmp_path, gone(2)), "wait")
-
-
-def test_back_while_its_job_still_runs(tmp_path: Path) -> None:
-    plan = {0: [execute("w0!wait1", "0")], 3: [execute("w0!wait2", "0")]}
-    with pytest.raises(ProtocolError, match="'0': machine 0 is computing"):
-        run(plan, read(tmp_path, gone(1) + back(2)), "wait1", "wait2")
-
-
-def test_time_unavailable(tmp_path: Path) -> None:
-    """Two machines for 3 s, one of which was computing before and goes on after that for 1 s."""
-    events = read(tmp_path, gone(1, "0-1") + back(4, "0-1"))
-    load = workload({"five": delay(5)}, job("j", "five"))
-    outcome = simulate(Timetable({0: [execute("w0!j", "0")]}), load, events=events)
-    assert outcome.machines is not None
-    times = outcome.machines.times()
-    assert times[MachineState.UNAVAILABLE] == 6
-    assert times[MachineState.COMPUTING] == 2
-    assert times[MachineState.IDLE] == 1  # until machine 1 was gone: what is last is not counted

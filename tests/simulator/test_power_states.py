@@ -52,41 +52,6 @@ def changes_told(scheduler: Timetable) -> list[tuple[float, str, str]]:
     return [(event.timestamp, to_text(event.resources), event.state) for event in changes]
 
 
-# Speeds -------------------------------------------------------------------------------------------
-
-SLOWED: dict[str, tuple[dict[float, list[Make]], dict[str, float]]] = {
-    "half as fast for a while; another host, and the pstate that it is in, do not matter": (
-        {
-            0: [execute("w0!four", "0")],
-            1: [switch("1", "1"), switch("0", "0")],
-            2: [switch("0", "1")],
-            4: [switch("0", "0")],
-        },
-        {"four": 5},
-    ),
-    "after the machine woke, at the speed of the pstate that was asked for": (
-        {0: [switch("0", "2")], 3: [switch("0", "1")], 7: [execute("w0!four", "0")]},
-        {"four": 15},
-    ),
-}
-
-
-@pytest.mark.parametrize("sentence", SLOWED)
-def test_slowed(sentence: str) -> None:
-    plan, expected = SLOWED[sentence]
-    outcome = run(Timetable(plan), *expected)
-    assert ends(outcome) == {name: (SUCCESS, end) for name, end in expected.items()}
-
-
-def test_one_slow_host_slows_the_task_of_two() -> None:
-    load = workload({"p": compute(4)}, job("j", "p", size=2))
-    plan = {0: [execute("w0!j", "0-1")], 2: [switch("1", "1")]}
-    outcome = simulate(Timetable(plan), load, ENERGY, HOSTS)
-    assert ends(outcome) == {"j": (SUCCESS, 6)}
-    # h0 at full load, then at half of it; h1 at full load in both pstates
-    assert outcome.jobs[0].consumed_energy == pytest.approx(2 * 200 + 4 * 160 + 2 * 200 + 4 * 150)
-
-
 # Sleep --------------------------------------------------------------------------------------------
 
 
@@ -121,23 +86,6 @@ def test_sleep_and_wake() -> None:
         (10.0, 0, 2, 0, 2, 0),
         (18.0, 0, 0, 0, 4, 0),
     ]
-
-
-def test_asleep_in_the_beginning() -> None:
-    """A host whose pstate in the platform file is one to sleep in: no job may start there."""
-    platform = Platform([host("a", pstate=2), host("b", pstate=1)])
-    scheduler = Timetable(
-        {0: [execute("w0!four0", "1")], 1: [switch("0", "0")], 5: [execute("w0!four1", "0")]}
-    )
-    outcome = run(scheduler, "four0", "four1", platform=platform)
-    assert ends(outcome) == {"four0": (SUCCESS, 8), "four1": (SUCCESS, 9)}
-    (begins,) = scheduler.events(m.SimulationBegins)
-    assert [resource["state"] for resource in begins.compute_resources] == ["sleeping", "idle"]
-    assert outcome.power is not None
-    assert list(outcome.power.changes())[:2] == [(0.0, "1", 1), (0.0, "0", 2)]
-    assert outcome.power.energy.consumed(processors("0"), 9) == pytest.approx(10 + 4 * 50 + 4 * 200)
-    with pytest.raises(ProtocolError, match="0 is sleeping"):
-        run(Timetable({0: [execute("w0!four", "0")]}), "four", platform=platform)
 
 
 # Refused ------------------------------------------------------------------------------------------
