@@ -70,11 +70,6 @@ def waiting(number: int, size: int, estimate: float = 10.0) -> Job:
     return Job(f"w0!{number}", number, size, None, estimate, 0.0, {})
 
 
-def grid() -> Machine:
-    """Processors 0-3 in the west, 4-5 in the east."""
-    return Machine(6, parse_sites("west:4,east:2@2"))
-
-
 @pytest.mark.parametrize(("dilation", "transfer"), [(0, 0), (inf, 0), (nan, 0), (1, -1), (1, nan)])
 def test_a_dilation_that_cannot_be(dilation: float, transfer: float) -> None:
     with pytest.raises(InvariantError, match="the dilation"):

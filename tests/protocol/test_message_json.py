@@ -151,12 +151,3 @@ def test_the_events_of_a_message_are_limited(monkeypatch: pytest.MonkeyPatch) ->
     assert len(codec.decode_events(raw % ",".join([call] * 2)).events) == 2
     with pytest.raises(ProtocolError, match="at most 2"):
         codec.decode_events(raw % ",".join([call] * 3))
-
-
-@pytest.mark.parametrize("machines", ["0-4", "1" * 5000])
-def test_machines_that_were_not_announced(machines: str) -> None:
-    data = {"job_id": "w0!a", "job_state": "X", "return_code": 0, "alloc": machines}
-    with pytest.raises(ProtocolError, match=r"numbers below 4|308"):
-        codec.decode_events(wire("JOB_COMPLETED", data), 4)
-    with pytest.raises(ProtocolError, match=r"numbers below 4|308"):
-        codec.decode_decisions(wire("EXECUTE_JOB", {"job_id": "a", "alloc": machines}), 4)

@@ -23,7 +23,7 @@ from batsched_py.schedulers.multifactor.overlapping import Group, make_groups
 from batsched_py.schedulers.multifactor.region_plan import RegionPlan
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
-from helpers.partitions import machine_of, run_on
+from helpers.partitions import OVER, machine_of, run_on
 from helpers.region_twin import Placed, SecondBySecond
 
 AGE_ONLY: dict[str, Any] = {
@@ -202,16 +202,6 @@ TWO = """
     [[partitions]]
     name = "right"
     nodes = "4-7"
-"""
-OVER = """
-    [[nodes]]
-    count = 8
-    [[partitions]]
-    name = "all"
-    [[partitions]]
-    name = "few"
-    nodes = "4-7"
-    tier = TIER
 """
 CHAIN = """
     [[nodes]]

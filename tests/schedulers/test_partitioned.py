@@ -20,7 +20,7 @@ from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import starts
-from helpers.partitions import machine_of, run_on
+from helpers.partitions import OVER, machine_of, run_on
 
 Jobs = list[tuple[str, J]]
 TWO = """
@@ -33,16 +33,6 @@ TWO = """
     [[partitions]]
     name = "long"
     nodes = "4-7"
-"""
-OVER = """
-    [[nodes]]
-    count = 8
-    [[partitions]]
-    name = "all"
-    [[partitions]]
-    name = "few"
-    nodes = "4-7"
-    tier = TIER
 """
 WHOLE = """
     [[nodes]]

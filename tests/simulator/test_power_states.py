@@ -27,7 +27,6 @@ from helpers.scripted_schedulers import (
 
 WATTS = "100:120:200,80:90:150,10:10,20:30,40:45:50"
 ENERGY = Options(energy=True, trace_machines=True)
-SUCCESS = "SUCCESSFULLY"
 
 
 def host(name: str, off: float = 2, on: float = 4, pstate: int = 0) -> Host:

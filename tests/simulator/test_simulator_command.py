@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ import zmq
 
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
-from batsched_py.simulator.files import batsim_files as outputs
 from batsched_py.support.installation import PROGRAM
 from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange
@@ -320,31 +319,6 @@ def test_interrupted_while_it_waits(asked: signal.Signals, at: int, folder: Path
             process.wait()
     context.term()
     assert_one_line(Called(process.returncode, "", stderr), 130, "interrupted")
-
-
-@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_while_it_writes(
-    asked: signal.Signals, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Files are whole or not there."""
-
-    def lines(*_: Any) -> Iterator[str]:
-        yield "half a line"
-        os.kill(os.getpid(), asked)
-        yield " and the rest\n"
-
-    def not_treated(*_: Any) -> None:
-        raise AssertionError("nobody treats the signal")
-
-    monkeypatch.setattr(outputs, "make_machine_states_lines", lines)
-    before = signal.signal(signal.SIGTERM, not_treated)
-    try:
-        with scheduler(*GOOD) as address:
-            done = call(*USUAL, "-s", address, "-e", "new/out")
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert (done.returncode, done.stderr) == (130, "batsched-py: error: interrupted\n")
-    assert [path.name for path in Path("new").iterdir()] == ["out_jobs.csv"]
 
 
 # Batsim 5 ----------------------------------------------------------------------------------------

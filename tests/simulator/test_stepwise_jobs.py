@@ -184,7 +184,6 @@ def test_jobs_that_share_a_host(sentence: str) -> None:
         "one": compute(1),
         "three": compute(3),
         "wait": delay(2),
-        "mixed": composed("wait", "one"),
     }
     load = workload(profiles, *(job(name, profile) for name, (profile, _) in jobs.items()))
     plan: dict[float, list[Make]] = {}
