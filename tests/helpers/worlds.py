@@ -42,8 +42,6 @@ class Machine:
     energy: bool
     asleep: bool
     """The first host sleeps in the beginning."""
-    shared: bool
-    backbone: bool
 
     def speeds(self, host: int) -> tuple[float, ...]:
         """Return the flop/s of a host in each pstate."""
@@ -76,11 +74,9 @@ class Machine:
         return f'coordinates="{here}"'
 
     def _cluster(self) -> str:
-        policy = "SHARED" if self.shared else "SPLITDUPLEX"
-        backbone = ' bb_bw="150MBps" bb_lat="20us"' if self.backbone else ""
         return (
             f'<cluster id="a" prefix="n" suffix="" radical="0-{self.nb_hosts - 1}" bw="100MBps" '
-            f'lat="50us" sharing_policy="{policy}"{backbone} '
+            f'lat="50us" bb_bw="150MBps" bb_lat="20us" '
             f"{self._pace(0)}>{self._power()}</cluster>"
         )
 
@@ -108,8 +104,6 @@ def machines(draw: st.DrawFn, *, energy: bool) -> Machine:
         equal=network == "cluster" or draw(st.booleans()),
         energy=energy,
         asleep=draw(st.booleans()),
-        shared=draw(st.booleans()),
-        backbone=draw(st.booleans()),
     )
 
 
@@ -146,34 +140,24 @@ def leaves(draw: st.DrawFn, size: int) -> dict[str, Any]:
 
 
 @st.composite
-def profiles(draw: st.DrawFn, size: int, *, leads: bool) -> Profiles:
-    """Profiles for jobs of one size; ``leads`` lets those that receive go on with others."""
+def profiles(draw: st.DrawFn, size: int) -> Profiles:
+    """Profiles for jobs of one size."""
     drawn: Profiles = {f"s{size}l{at}": draw(leaves(size)) for at in range(draw(st.integers(1, 3)))}
     names = sorted(drawn)
-    if draw(st.booleans()):
-        listening: dict[str, Any] = {"type": "recv", "regex": "yes"}
-        for field_ in ("success", "failure", "timeout") if leads else ():
-            if draw(st.booleans()):
-                listening[field_] = draw(st.sampled_from(names))
-        if draw(st.booleans()):
-            listening["polltime"] = 0.3
-        drawn[f"s{size}r"] = listening
     parts = draw(st.lists(st.sampled_from(sorted(drawn)), min_size=1, max_size=3))
     again = draw(st.integers(1, 3))
     drawn[f"s{size}c"] = {"type": "composed", "seq": parts, "repeat": again}
     if draw(st.booleans()):
         drawn[f"s{size}cc"] = {"type": "composed", "seq": [f"s{size}c", names[0]]}
-    # Batsim drops what only a recv profile leads to: this keeps all.
-    drawn[f"s{size}all"] = {"type": "composed", "seq": sorted(drawn)}
     return drawn
 
 
 @st.composite
-def workloads(draw: st.DrawFn, *, leads: bool) -> Workload:
+def workloads(draw: st.DrawFn) -> Workload:
     load = Workload(name="random", nb_res=4, jobs=[], profiles={})
     for size in draw(st.lists(st.integers(1, 4), min_size=1, max_size=3, unique=True)):
-        load.profiles |= draw(profiles(size, leads=leads))
-    usable = sorted(name for name in load.profiles if not name.endswith("all"))
+        load.profiles |= draw(profiles(size))
+    usable = sorted(load.profiles)
     for number in range(draw(st.integers(1, 7))):
         name = draw(st.sampled_from(usable))
         load.jobs.append(
@@ -190,7 +174,7 @@ def workloads(draw: st.DrawFn, *, leads: bool) -> Workload:
 
 # Worlds ------------------------------------------------------------------------------------------
 
-HABITS = ["ask", "hesitate", "kill", "map", "register", "reject", "slow", "switch", "tell"]
+HABITS = ["ask", "hesitate", "kill", "map", "register", "reject", "slow", "switch"]
 
 
 @dataclass
@@ -232,7 +216,6 @@ def worlds(draw: st.DrawFn, *, energy: bool | None = None) -> World:
         each_event=draw(st.sampled_from([False, False, False, True])),
     )
     machine = draw(machines(energy=energy))
-    leads = reuse  # else a profile may be released that one leads to
     registered = []
     for _ in range(draw(st.integers(1, 5)) if dynamic else 0):
         size = draw(st.integers(1, 3))
@@ -241,7 +224,7 @@ def worlds(draw: st.DrawFn, *, energy: bool | None = None) -> World:
     return World(
         machine,
         options,
-        draw(st.lists(workloads(leads=leads), min_size=not dynamic, max_size=2)),
+        draw(st.lists(workloads(), min_size=not dynamic, max_size=2)),
         habits,
         registered,
         draw(st.integers(0, 99)),
@@ -287,7 +270,7 @@ class Scheduler:
         self.now = self.until = message.now
         if self._feels("slow") and self.random.random() < 0.3:
             self.until += self.random.choice([1.0, 2.0, 0.5, 0.1])
-        for act in (self._register, self._switch, self._start, self._kill, self._talk, self._wait):
+        for act in (self._register, self._switch, self._start, self._kill, self._ask, self._wait):
             act()
             if self.random.random() < 0.3:
                 self.now = self.until
@@ -424,17 +407,13 @@ class Scheduler:
             self._say(m.KillJob, job_ids=some)
             self.killed.update(some)
 
-    def _talk(self) -> None:
-        for job_id in sorted(self.running):
-            if self._feels("tell") and self.random.random() < 0.5:
-                self._say(m.ToJobMsg, job_id=job_id, msg=self.random.choice(["yes", "no"]))
+    def _ask(self) -> None:
         if self._feels("ask") and self.world.options.energy and self.patience:
             self.patience -= 1  # the answer comes at once, and would be asked about again
             self._say(m.Query, requests={"consumed_energy": {}})
 
     def _wait(self) -> None:
         """Ask to be called as long as it has something to do, and not for ever."""
-        open_ = self.waiting or self.registering or (self.running and self._feels("tell"))
-        if open_ and self.patience:
+        if (self.waiting or self.registering) and self.patience:
             self.patience -= 1
             self._say(m.CallMeLater, time=self.until + self.random.choice([1.0, 0.5, 1.7]))

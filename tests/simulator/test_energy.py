@@ -198,9 +198,3 @@ def test_well_formed() -> None:
     assert states.watts[:2] == (Watts(100, 100, 200), Watts(80, 90, 150))
     assert states.sleep == {2: SleepState(1, 3)}
     assert states.passing == {1, 3}
-
-
-def test_other_queries() -> None:
-    ask = say(m.Query, requests={"waiting_time": {}})
-    with pytest.raises(ProtocolError, match="waiting_time"):
-        simulate(Timetable({0: [ask]}), platform=Platform([power_of("1:2", nb=1)]), options=ENERGY)

@@ -194,31 +194,24 @@ def test_roles(
 
 
 @pytest.mark.parametrize("zero", range(4))
-@pytest.mark.parametrize("role", ["master", "storage", "compute_node"])
 @pytest.mark.parametrize("energy", [False, True])
-def test_speed_0_only_where_nothing_computes(
-    tmp_path: Path, role: str, zero: int, energy: bool
-) -> None:
+def test_speed_0_only_where_nothing_computes(tmp_path: Path, zero: int, energy: bool) -> None:
     """Of four pstates the first is the usual one, then: to sleep, and two that are passed."""
     speeds = ",".join("0f" if at == zero else "1Gf" for at in range(4))
-    others = "".join(
-        f'<host id="{name}" speed="1Gf"><prop id="wattage_per_state" value="1:2"/></host>'
-        for name in ("h1", *(["master_host"] if role != "master" else []))
-    )
-    given = "" if role == "master" else f'<prop id="role" value="{role}"/>'
-    body = (
-        f'<zone id="z" routing="Full">{others}<host id="h0" speed="{speeds}">'
-        f'{given}<prop id="wattage_per_state" value="1:2,1:2,1:2,1:2"/>'
-        '<prop id="sleep_pstates" value="1:2:3"/></host></zone>'
-    )
-    path = write(tmp_path, body)
-    inputs = Inputs(platform=path, master_host="h0" if role == "master" else "master_host")
-    computes = role == "compute_node"
-    if computes and (zero == 0 or (energy and zero != 1)):
-        with pytest.raises(PlatformError, match=rf"'h0' .* in pstate {zero}"):
-            prepare(inputs, Options(energy=energy))
-    else:
-        prepare(inputs, Options(energy=energy))
+    watts = '<prop id="wattage_per_state" value="1:2,1:2,1:2,1:2"/>'
+    for role in ("compute_node", "storage"):
+        hosts = "".join(
+            f'<host id="{name}" speed="{speed}">{watts}<prop id="role" value="{of}"/>'
+            '<prop id="sleep_pstates" value="1:2:3"/></host>'
+            for name, speed, of in (("h0", speeds, role), ("h1", "1f,1f,1f,1f", "compute_node"))
+        )
+        path = write(tmp_path, f'<zone id="z" routing="Full">{MASTER}{hosts}</zone>')
+        inputs, options = Inputs(platform=path), Options(energy=energy)
+        if role == "compute_node" and (zero == 0 or (energy and zero != 1)):
+            with pytest.raises(PlatformError, match=rf"'h0' .* in pstate {zero}"):
+                prepare(inputs, options)
+        else:
+            prepare(inputs, options)
 
 
 @pytest.mark.parametrize("name", ["storage_speed_zero", "missing_route", "cluster_properties"])

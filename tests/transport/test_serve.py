@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -34,17 +33,6 @@ from helpers.wire import (
 )
 
 pytestmark = pytest.mark.usefixtures("impatient")
-
-
-def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
-    with conversing(tmp_path) as (server, batsim):
-        assert decisions(ask(batsim, begins())) == []
-        (start,) = decisions(ask(batsim, submitted("a", 2)))
-        assert start == ("EXECUTE_JOB", {"job_id": "w0!a", "alloc": "0-1"})
-        assert decisions(ask(batsim, completed("a", "0-1", 5.0))) == []
-        assert json.loads(ask(batsim, ends(5.0))) == {"now": 5.0, "events": []}
-    assert server.error is None
-    assert server.conversation.ended
 
 
 @pytest.mark.parametrize("before", [0, 1, 2], ids=["at once", "after begin", "in the middle"])
