@@ -27,6 +27,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import WorkloadJob
 from batsched_users.models.feedback import ThinkTimeFeedback
+from helpers.chain import Chain
 from helpers.processors import processors
 
 
@@ -42,31 +43,6 @@ class Policy:
         yield from self.function(now, queue, machine)
 
 
-class Chain:
-    """One user who submits the next job ``think`` seconds after the last one ended."""
-
-    def __init__(self, nb: int, think: float, size: int = 1) -> None:
-        self.profiles = {"p": {"type": "delay", "delay": 5}}
-        self.nb, self.think, self.size = nb, think, size
-        self.due, self.at = 0.0, 0
-        self.ends: list[tuple[float, str]] = []
-
-    def next_submission(self) -> float:
-        return self.due
-
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        self.due = inf
-        self.at += 1
-        return [
-            WorkloadJob(id=str(self.at), submit_time=now, size=self.size, profile="p", walltime=9.0)
-        ]
-
-    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        self.ends.append((now, state))
-        if self.at < self.nb:
-            self.due = now + self.think
-
-
 def simulate_users(users: Chain, policy: Any, **options: Any) -> Any:
     process = DecisionProcess(policy, users)
     simulator = Simulator(make_homogeneous(4), [], Options(dynamic_jobs=True, **options))
@@ -78,7 +54,7 @@ def simulate_users(users: Chain, policy: Any, **options: Any) -> Any:
 )
 def test_users_submit_when_their_jobs_ended(options: dict[str, bool]) -> None:
     """With a fresh profile for each job or a reused one, with or without acknowledgement."""
-    users = Chain(3, 10)
+    users = Chain([1] * 3, 10)
     outcome = simulate_users(users, Fcfs(), **options)
     assert [job.start_time for job in outcome.jobs] == [0, 15, 30]
     assert [job.description.submit_time for job in outcome.jobs] == [0, 15, 30]
@@ -87,7 +63,7 @@ def test_users_submit_when_their_jobs_ended(options: dict[str, bool]) -> None:
 
 
 def test_users_need_dynamic_jobs() -> None:
-    process = DecisionProcess(Fcfs(), Chain(1, 0))
+    process = DecisionProcess(Fcfs(), Chain([1], 0))
     with pytest.raises(ProtocolError, match="--enable-dynamic-jobs"):
         Simulator(make_homogeneous(4)).run(process.answer)
 
@@ -170,7 +146,7 @@ class Careless(Chain):
     """Due at no time, or with something that is no job."""
 
     def __init__(self, due: Any, submitted: Any) -> None:
-        super().__init__(1, 0)
+        super().__init__([1], 0)
         self.due, self.submitted = due, submitted
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
@@ -299,7 +275,7 @@ class Stuck(Chain):
 
 def test_users_who_never_move_on_are_stopped() -> None:
     with pytest.raises(InvariantError, match="still due"):
-        simulate_users(Stuck(10**9, 0, size=9), Fcfs())
+        simulate_users(Stuck([9], 0), Fcfs())
 
 
 def test_a_rejection_by_the_policy_gives_users_another_turn() -> None:
@@ -307,10 +283,10 @@ def test_a_rejection_by_the_policy_gives_users_another_turn() -> None:
         for job in list(queue):
             yield Reject(job)
 
-    users = Chain(3, 0)
+    users = Chain([1] * 3, 0)
     policy = Policy(refuse)
     simulate_users(users, policy)
-    assert users.ends == [(0, "REJECTED")] * 3
+    assert [(now, state) for now, _, _, state in users.ends] == [(0, "REJECTED")] * 3
 
 
 WRONG: dict[str, Callable[[float, WaitingQueue, Machine], Iterable[Any]]] = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from math import inf
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from batsched_py.errors import BatschedError, InvariantError, PluginError, Proto
 from batsched_py.model.decisions import Decision, Kill
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.dilated_jobs import (
     find_original,
@@ -31,6 +29,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.grid_sites import parse_sites
+from helpers.chain import Chain
 from helpers.dilating import Dilating, Exchange, Placed
 from helpers.processors import processors
 
@@ -239,42 +238,11 @@ def test_a_job_that_is_killed_is_killed_in_its_form() -> None:
 # Users ---------------------------------------------------------------------------------------
 
 
-class Chain:
-    """One user: the next job comes two seconds after the end of the last one."""
-
-    def __init__(self, sizes: Iterable[int]) -> None:
-        self.profiles = {"p": {"type": "delay", "delay": 10}}
-        self.sizes = list(sizes)
-        self.due = 0.0
-        self.user: str | None = "u"
-        self.ends: list[tuple[float, str, int, str]] = []
-
-    def next_submission(self) -> float:
-        return self.due if self.sizes else inf
-
-    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        self.due = inf
-        return [
-            WorkloadJob(
-                id=f"j{len(self.ends)}",
-                submit_time=now,
-                size=self.sizes.pop(0),
-                profile="p",
-                walltime=99.0,
-                user=self.user,
-            )
-        ]
-
-    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        self.ends.append((now, job.id, job.size, state))
-        self.due = now + 2
-
-
 @pytest.mark.parametrize("reuse", [True, False])
 @pytest.mark.parametrize("exact", [True, False])
 def test_users_get_the_ends_of_their_own_jobs(reuse: bool, exact: bool) -> None:
     """Of size 9 is refused at once; that the others are refused in favour of forms is no end."""
-    users = Chain([2, 9, 4])
+    users = Chain([2, 9, 4], 2, run_time=10)
     policy = Dilating(Placed(1.5), j2=Placed(2.0, size=2))
     exchange = Exchange(
         [workload([], 8)], policy, users=users, exact=exact, profile_reuse=reuse, sites="8"

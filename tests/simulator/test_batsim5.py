@@ -206,14 +206,23 @@ def test_a_role_that_was_given_is_told(sleepy: Path) -> None:
     assert [host.properties.get("role") for host in platform.hosts] == [None, "compute_node"]
 
 
-@pytest.mark.parametrize(("mmax", "nb"), [(0, 2), (1, 1), (2, 2)])
-def test_the_smaller_limit_of_machines_counts(
-    mmax: int, nb: int, sleepy: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("version", "mmax", "of_load", "nb"),
+    [
+        *((5, 0, 2, 2), (5, 1, 2, 1), (5, 2, 2, 2), (5, 2, 1, 1), (5, 1, None, 1)),
+        *((4, 0, 2, 2), (4, 1, 2, 2), (4, 2, 1, 1), (4, 1, None, 1)),
+    ],
+)
+def test_the_smaller_limit_of_machines_counts_for_batsim_5(
+    version: int, mmax: int, of_load: int | None, nb: int, sleepy: Path, tmp_path: Path
 ) -> None:
-    load = tmp_path / "load.json"
-    load.write_text('{"nb_res": 2, "jobs": [], "profiles": {}}')
-    inputs = Inputs(platform=sleepy, workloads=[load], mmax=mmax, mmax_workload=True)
-    assert len(prepare(inputs, Options(protocol=5)).platform.hosts) == nb
+    """For Batsim 4 it is the one of the workloads."""
+    for name, nb_res in (("a", of_load or 2), ("b", 1)):
+        content = f'{{"nb_res": {nb_res}, "jobs": [], "profiles": {{}}}}'
+        (tmp_path / f"{name}.json").write_text(content)
+    loads = [tmp_path / "a.json", tmp_path / "b.json"]
+    inputs = Inputs(platform=sleepy, workloads=loads, mmax=mmax, mmax_workload=of_load is not None)
+    assert len(prepare(inputs, Options(protocol=version)).platform.hosts) == nb
 
 
 # Profiles ------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -115,47 +114,6 @@ def test_a_run_that_says_and_records_every_message(call: Call) -> None:
 
 
 # Options -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], {"nb_compute_resources": 4, "nb_storage_resources": 0}),
-        (["--mmax", "3"], {"nb_compute_resources": 3}),
-        (["--mmax-workload", "-w", "three.json", "-w", "two.json"], {"nb_compute_resources": 3}),
-        (["--mmax-workload", "--mmax", "4", "-w", "three.json"], {"nb_compute_resources": 3}),
-        (["-r", "n0,n2:storage"], {"nb_compute_resources": 2, "nb_storage_resources": 2}),
-        ([], {"allow_compute_sharing": False, "allow_storage_sharing": True}),
-        (["--enable-compute-sharing"], {"allow_compute_sharing": True}),
-    ],
-)
-def test_what_a_scheduler_is_told_of_options(
-    arguments: list[str], expected: dict[str, Any], call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (begins,) = told(call, monkeypatch, *arguments)
-    assert {name: getattr(begins, name) for name in expected} == expected
-    names = [name for name in arguments if name.endswith(".json")]
-    whole_paths = {f"w{at}": str(Path(name).absolute()) for at, name in enumerate(names)}
-    assert begins.workloads == whole_paths
-
-
-def told(call: Call, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[m.SimulationBegins]:
-    """Run and return what the scheduler, which rejects all jobs, is told in the beginning."""
-    for name, nb_res in (("two", 2), ("three", 3)):
-        Path(f"{name}.json").write_bytes(workload(nb_res=nb_res))
-    seen: list[m.SimulationBegins] = []
-
-    def reject(message: m.Message) -> m.Message:
-        seen.extend(event for event in message.events if isinstance(event, m.SimulationBegins))
-        submitted = [event for event in message.events if isinstance(event, m.JobSubmitted)]
-        return m.Message(
-            message.now, [m.RejectJob(timestamp=message.now, job_id=e.job_id) for e in submitted]
-        )
-
-    monkeypatch.setattr(front, "SimulatorSocket", lambda *_, **__: nullcontext(reject))
-    done = call("-p", "platform.xml", "-m", "n4", *arguments)  # of two -m the last counts
-    assert (done.returncode, done.stderr) == (0, "")
-    return seen
 
 
 # Mistakes ----------------------------------------------------------------------------------------
