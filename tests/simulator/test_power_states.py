@@ -51,6 +51,20 @@ def changes_told(scheduler: Timetable) -> list[tuple[float, str, str]]:
     return [(event.timestamp, to_text(event.resources), event.state) for event in changes]
 
 
+def test_a_woken_host_has_the_speed_of_the_pstate_that_was_asked_for() -> None:
+    """A job that runs meanwhile on a host that is slowed is slowed too."""
+    plan: dict[float, list[Make]] = {
+        0: [switch("0", "2"), execute("w0!four1", "1")],
+        2: [switch("1", "1")],
+        3: [switch("0", "1")],
+        7: [execute("w0!four2", "0")],
+    }
+    assert ends(run(Timetable(plan), "four1", "four2")) == {
+        "four1": ("SUCCESSFULLY", 6),
+        "four2": ("SUCCESSFULLY", 15),
+    }
+
+
 # Sleep --------------------------------------------------------------------------------------------
 
 
