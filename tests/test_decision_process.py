@@ -27,6 +27,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import WorkloadJob
 from batsched_users.models.feedback import ThinkTimeFeedback
+from helpers.chain import Chain
 from helpers.processors import processors
 
 
@@ -42,31 +43,6 @@ class Policy:
         yield from self.function(now, queue, machine)
 
 
-class Chain:
-    """One user who submits the next job ``think`` seconds after the last one ended."""
-
-    def __init__(self, nb: int, think: float, size: int = 1) -> None:
-        self.profiles = {"p": {"type": "delay", "delay": 5}}
-        self.nb, self.think, self.size = nb, think, size
-        self.due, self.at = 0.0, 0
-        self.ends: list[tuple[float, str]] = []
-
-    def next_submission(self) -> float:
-        return self.due
-
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        self.due = inf
-        self.at += 1
-        return [
-            WorkloadJob(id=str(self.at), submit_time=now, size=self.size, profile="p", walltime=9.0)
-        ]
-
-    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        self.ends.append((now, state))
-        if self.at < self.nb:
-            self.due = now + self.think
-
-
 def simulate_users(users: Chain, policy: Any, **options: Any) -> Any:
     process = DecisionProcess(policy, users)
     simulator = Simulator(make_homogeneous(4), [], Options(dynamic_jobs=True, **options))
@@ -78,7 +54,7 @@ def simulate_users(users: Chain, policy: Any, **options: Any) -> Any:
 )
 def test_users_submit_when_their_jobs_ended(options: dict[str, bool]) -> None:
     """With a fresh profile for each job or a reused one, with or without acknowledgement."""
-    users = Chain(3, 10)
+    users = Chain([1] * 3, 10)
     outcome = simulate_users(users, Fcfs(), **options)
     assert [job.start_time for job in outcome.jobs] == [0, 15, 30]
     assert [job.description.submit_time for job in outcome.jobs] == [0, 15, 30]
@@ -87,22 +63,13 @@ def test_users_submit_when_their_jobs_ended(options: dict[str, bool]) -> None:
 
 
 def test_users_need_dynamic_jobs() -> None:
-    process = DecisionProcess(Fcfs(), Chain(1, 0))
+    process = DecisionProcess(Fcfs(), Chain([1], 0))
     with pytest.raises(ProtocolError, match="--enable-dynamic-jobs"):
         Simulator(make_homogeneous(4)).run(process.answer)
 
 
 def no_job(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
     yield from [Start(job.id) for job in queue]  # type: ignore[arg-type]
-
-
-def a_job(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
-    yield from queue
-
-
-def too_many(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
-    for job in queue:
-        yield Start(job)
 
 
 def of_another_machine(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
@@ -118,8 +85,6 @@ def new_lambdas(now: float, queue: WaitingQueue, machine: Machine) -> Iterator[A
 
 IN_A_GENERATOR: dict[Callable[[float, WaitingQueue, Machine], Iterator[Any]], str] = {
     no_job: r"Start\('w0!0000'\)",
-    a_job: r"job w0!0000 itself",
-    too_many: "needs 3 processors",
     of_another_machine: r"started on \['a'\]",
     new_lambdas: "a new lambda",
 }
@@ -181,7 +146,7 @@ class Careless(Chain):
     """Due at no time, or with something that is no job."""
 
     def __init__(self, due: Any, submitted: Any) -> None:
-        super().__init__(1, 0)
+        super().__init__([1], 0)
         self.due, self.submitted = due, submitted
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
@@ -216,53 +181,16 @@ def submitted(name: str, size: int, now: float, walltime: float = 10) -> m.JobSu
     return m.JobSubmitted(timestamp=now, job_id=job.id, job=job)
 
 
-@pytest.mark.parametrize(
-    ("extra", "user", "estimate"),
-    [
-        ({"user": 12, "estimate": 7}, "12", 7),
-    ],
-)
-def test_policies_read_users_and_estimates(
-    extra: dict[str, Any], user: str, estimate: float
-) -> None:
+def test_policies_read_users_and_estimates() -> None:
     """Also the queue's columns; who is not named is nobody, and the walltime is an estimate."""
+    extra = {"user": 12, "estimate": 7}
     process = DecisionProcess(Policy(lambda now, queue, machine: ()))
     process.answer(m.Message(0.0, [begins()]))
     described = m.JobDescription("w0!a", 0.0, 1, "p", 10, extra=extra)
     process.answer(m.Message(0.0, [m.JobSubmitted(timestamp=0.0, job_id="w0!a", job=described)]))
     (job,) = process.queue
-    assert (job.user, job.estimate, job.extra) == (user, estimate, extra)
-    assert process.queue.view(JobArrays).users == [user]
-
-
-def completed(name: str, alloc: str, now: float) -> m.JobCompleted:
-    return m.JobCompleted(
-        timestamp=now,
-        job_id=f"w0!{name}",
-        job_state="COMPLETED_SUCCESSFULLY",
-        return_code=0,
-        alloc=processors(alloc),
-    )
-
-
-@pytest.mark.parametrize("policy", [Fcfs, Easy])
-def test_processors_that_fail_are_not_used_until_they_come_back(policy: type) -> None:
-    """Processors 0 and 1 fail while job a runs on 0; it goes on, b waits for their return."""
-
-    def notice(kind: str, now: float) -> m.Notify:
-        details = {"resources": "0-1"}
-        return m.Notify(timestamp=now, type=f"event_machine_{kind}", details=details)
-
-    process = DecisionProcess(policy())
-    process.answer(m.Message(0.0, [begins()]))
-    (start,) = process.answer(m.Message(0.0, [submitted("a", 1, 0)])).events
-    assert start.alloc == processors("0")
-    assert process.answer(m.Message(1.0, [notice("unavailable", 1)])).events == []
-    assert process.answer(m.Message(2.0, [submitted("b", 3, 2)])).events == []
-    assert process.answer(m.Message(3.0, [completed("a", "0", 3)])).events == []
-    assert process.machine.free_processors == processors("2-3")
-    (start,) = process.answer(m.Message(9.0, [notice("available", 9)])).events
-    assert (start.job_id, start.alloc) == ("w0!b", processors("0-2"))
+    assert (job.user, job.estimate, job.extra) == ("12", 7, extra)
+    assert process.queue.view(JobArrays).users == ["12"]
 
 
 def test_a_reservation_counts_no_processors_that_failed() -> None:
@@ -347,7 +275,7 @@ class Stuck(Chain):
 
 def test_users_who_never_move_on_are_stopped() -> None:
     with pytest.raises(InvariantError, match="still due"):
-        simulate_users(Stuck(10**9, 0, size=9), Fcfs())
+        simulate_users(Stuck([9], 0), Fcfs())
 
 
 def test_a_rejection_by_the_policy_gives_users_another_turn() -> None:
@@ -355,10 +283,10 @@ def test_a_rejection_by_the_policy_gives_users_another_turn() -> None:
         for job in list(queue):
             yield Reject(job)
 
-    users = Chain(3, 0)
+    users = Chain([1] * 3, 0)
     policy = Policy(refuse)
     simulate_users(users, policy)
-    assert users.ends == [(0, "REJECTED")] * 3
+    assert [(now, state) for now, _, _, state in users.ends] == [(0, "REJECTED")] * 3
 
 
 WRONG: dict[str, Callable[[float, WaitingQueue, Machine], Iterable[Any]]] = {

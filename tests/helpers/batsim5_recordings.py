@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -19,8 +18,8 @@ from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.transport import simulator_socket
 from helpers.calling import call
 from helpers.recorded_batsim5 import BATSIM, SCHEDULER, frames, return_code
+from helpers.recorded_exchanges import Player, Run, copy_inputs, is_close
 
-INPUTS = (".xml", ".json", ".txt")
 STALE = {
     *("ExternalEventOccurredEvent", "HostsPStateChangedEvent", "HostsTurnedOnOffEvent"),
     "JobsKilledEvent",
@@ -66,18 +65,16 @@ class Recording:
         return return_code(self.folder)
 
 
-class Echo:
-    """Plays the recorded scheduler: a reply is said once all events it answered have been seen."""
+class Echo(Player):
+    """Plays the recorded scheduler."""
 
     def __init__(self, recording: Recording) -> None:
+        keys = [Counter(map(_key, said["events"])) for said in recording.messages]
+        super().__init__(keys, recording.replies)
         self.recording = recording
         self.init: str | None = None
         self.seen: list[tuple[float, Said]] = []
         """The time of the message and the event."""
-        self._unseen = [Counter(map(_key, said["events"])) for said in recording.messages]
-        self._expected: Counter[tuple[Any, ...]] = Counter()
-        self._keys: Counter[tuple[Any, ...]] = Counter()
-        self.nb_replies = 0
         self._nb_resources = MOST_PROCESSORS
 
     def greet(self, init: str) -> m.Hello:
@@ -91,19 +88,11 @@ class Echo:
             self._nb_resources = begins.nb_resources
         events = json.loads(codec.encode_events(message).removesuffix(b"\0"))["events"]
         self.seen += [(message.now, event) for event in events]
-        self._keys.update(map(_key, events))
-        reply = m.Message(message.now, [])
-        while self.nb_replies < len(self.recording.replies):
-            unseen = self._unseen[self.nb_replies]
-            if any(self._keys[key] < self._expected[key] + unseen[key] for key in unseen):
-                break
-            self._expected += unseen
-            raw = self.recording.replies[self.nb_replies]
-            self.nb_replies += 1
-            recorded = codec.decode_decisions(raw, self._nb_resources)
-            reply.events += recorded.events
-            reply.now = max(reply.now, recorded.now)
-        return reply
+        return self.answer(
+            message.now,
+            map(_key, events),
+            lambda raw: codec.decode_decisions(raw, self._nb_resources),
+        )
 
 
 def _key(event: Said) -> tuple[Any, ...]:
@@ -113,16 +102,6 @@ def _key(event: Said) -> tuple[Any, ...]:
     return event["event_type"], *(content.get(name) for name in names)
 
 
-@dataclass
-class Run:
-    """What the command did: how it exited, what it said, and what it wrote in ``folder``."""
-
-    echo: Echo
-    exit_code: int
-    stderr: str
-    folder: Path
-
-
 def run(
     recording: Recording,
     tmp_path: Path,
@@ -130,14 +109,12 @@ def run(
     capsys: pytest.CaptureFixture[str],
 ) -> Run:
     """Run the command with Batsim's recorded arguments, against its recorded scheduler."""
-    for path in recording.folder.iterdir():
-        if path.suffix in INPUTS and path.name not in ("args.json", "result.json"):
-            shutil.copyfile(path, tmp_path / path.name)
+    copy_inputs(recording.folder, tmp_path)
     monkeypatch.chdir(tmp_path)
     echo = Echo(recording)
     monkeypatch.setattr(simulator_socket, "Batsim5Socket", lambda *_, **__: nullcontext(echo))
     code = call(monkeypatch, "simulator", "--protocol", "5", *recording.arguments)
-    return Run(echo, code, capsys.readouterr().err, tmp_path)
+    return Run(echo, code, capsys.readouterr().err)
 
 
 def assert_same_events(recording: Recording, echo: Echo) -> None:
@@ -151,20 +128,10 @@ def assert_same_events(recording: Recording, echo: Echo) -> None:
         if recording.return_code != 0 and ours["event_type"].startswith("AllStatic") and not same:
             continue  # Batsim sends it alone, and had stopped before
         assert same, f"not recorded: {ours}"
-        match = next((theirs for theirs in same if _close(theirs, ours)), None)
+        match = next((theirs for theirs in same if is_close(theirs, ours, 1e-11)), None)
         assert match is not None, f"not recorded: {ours}, but {same}"
         same.remove(match)
     assert not any(left.values())
-
-
-def _close(a: Any, b: Any) -> bool:
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_close(a[k], b[k]) for k in a)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_close, a, b))
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        return abs(a - b) <= 1e-11
-    return bool(a == b)
 
 
 def _content(now: float, event: Said) -> Said:

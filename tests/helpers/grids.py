@@ -19,21 +19,11 @@ from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.platform.hosts import make_grid
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.grid_sites import nb_processors, parse_sites
-from batsched_py.workload.workload import REFERENCE_SPEED
 from helpers import grid_twin
 from helpers.grid_twin import Fragments, GridJob
 
 Row = tuple[Any, ...]
 """(submission, size, run time), then the estimate (default: the run time) and the home."""
-
-_PROFILES: dict[str, Callable[[float], dict[str, Any]]] = {
-    "delay": lambda run_time: {"type": "delay", "delay": run_time},
-    "parallel_homogeneous": lambda run_time: {
-        "type": "parallel_homogeneous",
-        "cpu": run_time * REFERENCE_SPEED,
-        "com": 0,
-    },
-}
 
 
 class Ran(NamedTuple):
@@ -61,7 +51,6 @@ def grid_workload(
     jobs: Sequence[GridJob],
     nb_res: int,
     more: dict[str, Any] | None = None,
-    profile: str = "delay",
 ) -> Workload:
     """Return the jobs, whose homes are site1, site2, ...; they run on beyond their estimates.
 
@@ -82,7 +71,7 @@ def grid_workload(
             )
             for job in jobs
         ],
-        profiles={f"d{job.run_time}": _PROFILES[profile](job.run_time) for job in jobs},
+        profiles={f"d{job.run_time}": {"type": "delay", "delay": job.run_time} for job in jobs},
     )
 
 
@@ -91,12 +80,11 @@ def simulated(
     sites: str,
     more: dict[str, Any] | None = None,
     scheduler: str = "grid",
-    profile: str = "delay",
     **options: Any,
 ) -> Result:
     """Return the run of a policy with these options; ``sites`` may be one number: no sites."""
     described = None if sites.isdecimal() else sites
-    load = grid_workload(jobs, nb_processors(parse_sites(sites)), more, profile)
+    load = grid_workload(jobs, nb_processors(parse_sites(sites)), more)
     return simulate(load, scheduler=scheduler, sites=described, scheduler_options=options)
 
 

@@ -17,6 +17,18 @@ from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.machine_file import read_machine
 
+OVER = """
+    [[nodes]]
+    count = 8
+    [[partitions]]
+    name = "all"
+    [[partitions]]
+    name = "few"
+    nodes = "4-7"
+    tier = TIER
+"""
+"""Of eight nodes, four are in a second partition too."""
+
 
 def machine_of(text: str, node_factor: float = 1.0) -> MachineDescription:
     """Return what a machine file of this text says."""

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -67,37 +68,50 @@ class Recording:
         return list(pairwise(self.arguments))
 
 
-class Echo:
-    """Plays the recorded scheduler: a reply is said once all events it answered have been seen.
+class Player:
+    """Says recorded replies: each once all events that it answered have been seen.
 
     Our simulator puts an instant into one message where Batsim may take several, so one answer
     can hold several recorded replies.
     """
 
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-        self.seen: list[m.Event] = []
-        self._unseen = [Counter(map(_key, msg.events)) for msg in recording.messages]
+    def __init__(self, keys: list[Counter[tuple[Any, ...]]], replies: list[bytes]) -> None:
+        self._unseen, self._replies = keys, replies
         self._expected: Counter[tuple[Any, ...]] = Counter()
         self._keys: Counter[tuple[Any, ...]] = Counter()
         self.nb_replies = 0
         """Number of recorded replies that were said."""
 
-    def __call__(self, message: m.Message) -> m.Message:
-        self.seen += message.events
-        self._keys.update(map(_key, message.events))
-        reply = m.Message(message.now, [])
-        while self.nb_replies < len(self.recording.replies):
+    def answer(
+        self, now: float, keys: Iterable[tuple[Any, ...]], decode: Callable[[bytes], m.Message]
+    ) -> m.Message:
+        """Return what is to be said at ``now``, when the events with these keys are seen."""
+        self._keys.update(keys)
+        reply = m.Message(now, [])
+        while self.nb_replies < len(self._replies):
             unseen = self._unseen[self.nb_replies]
             if any(self._keys[key] < self._expected[key] + unseen[key] for key in unseen):
                 break
             self._expected += unseen
-            raw = self.recording.replies[self.nb_replies]
+            raw = self._replies[self.nb_replies]
             self.nb_replies += 1
-            recorded = codec.decode_decisions(raw)
+            recorded = decode(raw)
             reply.events += recorded.events
             reply.now = max(reply.now, recorded.now)
         return reply
+
+
+class Echo(Player):
+    """Plays the recorded scheduler."""
+
+    def __init__(self, recording: Recording) -> None:
+        keys = [Counter(map(_key, message.events)) for message in recording.messages]
+        super().__init__(keys, recording.replies)
+        self.seen: list[m.Event] = []
+
+    def __call__(self, message: m.Message) -> m.Message:
+        self.seen += message.events
+        return self.answer(message.now, map(_key, message.events), codec.decode_decisions)
 
 
 def _key(event: m.Event) -> tuple[Any, ...]:
@@ -113,12 +127,11 @@ def _key(event: m.Event) -> tuple[Any, ...]:
 
 @dataclass
 class Run:
-    """What the command did: how it exited, what it said, and what it wrote in ``folder``."""
+    """What the command did: how it exited, and what it said."""
 
-    echo: Echo
+    echo: Any
     exit_code: int
     stderr: str
-    folder: Path
 
 
 def run(
@@ -129,16 +142,20 @@ def run(
     scheduler: Partner | None = None,
 ) -> Run:
     """Run the command with Batsim's recorded arguments, against its recorded scheduler."""
-    for path in recording.folder.iterdir():
-        if path.suffix in INPUTS:
-            shutil.copyfile(path, tmp_path / path.name)  # those that are shared are read-only
+    copy_inputs(recording.folder, tmp_path)
     monkeypatch.chdir(tmp_path)
     echo = Echo(recording)
-
     speaks = nullcontext(scheduler or echo)
     monkeypatch.setattr(simulator_socket, "SimulatorSocket", lambda *_, **__: speaks)
     code = call(monkeypatch, "simulator", *recording.arguments)
-    return Run(echo, code, capsys.readouterr().err, tmp_path)
+    return Run(echo, code, capsys.readouterr().err)
+
+
+def copy_inputs(recorded: Path, folder: Path) -> None:
+    """Copy the inputs of a run; those that are shared are read-only."""
+    for path in recorded.iterdir():
+        if path.suffix in INPUTS and path.name not in ("args.json", "result.json"):
+            shutil.copyfile(path, folder / path.name)
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -155,7 +172,7 @@ def assert_same_events(recording: Recording, echo: Echo) -> None:
             left.setdefault(_key(event), []).append(_content(event))
     for event in echo.seen:
         our, same = _content(event), left.get(_key(event), [])
-        match = next((their for their in same if _close(their, our, tolerance)), None)
+        match = next((their for their in same if is_close(their, our, tolerance)), None)
         if match is None and recording.aborted and our["data"].get("type") == LAST_SUBMITTED:
             continue  # Batsim sends it alone, and had stopped before
         assert match is not None, f"not recorded: {our}"
@@ -178,11 +195,11 @@ def _content(event: m.Event) -> Any:
     return content
 
 
-def _close(a: Any, b: Any, tolerance: float) -> bool:
+def is_close(a: Any, b: Any, tolerance: float) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_close(a[k], b[k], tolerance) for k in a)
+        return a.keys() == b.keys() and all(is_close(a[k], b[k], tolerance) for k in a)
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(lambda x, y: _close(x, y, tolerance), a, b))
+        return len(a) == len(b) and all(map(lambda x, y: is_close(x, y, tolerance), a, b))
     if isinstance(a, int | float) and isinstance(b, int | float):
         return abs(a - b) <= tolerance
     return bool(a == b)

@@ -22,7 +22,6 @@ from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
 from batsched_py.workload import Workload
-from helpers.processors import processors
 
 # Worked examples: (submission, width, run time, estimate) ----------------------------------------
 
@@ -284,19 +283,3 @@ def run_watched(load: Workload, policy: Scheduler) -> tuple[Outcome, Watch]:
     """Simulate, and return the passes too."""
     watch = Watch(policy)
     return run(load, watch), watch
-
-
-class Failing:
-    """A policy on a machine of which processors fail and come back; times need an event.
-
-    ``changes`` are their times, the processors as Batsim writes them, and if they come.
-    """
-
-    def __init__(self, policy: Any, changes: list[tuple[float, str, bool]]) -> None:
-        self.policy, self.changes = policy, changes
-
-    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        while self.changes and self.changes[0][0] <= now:
-            _, text, available = self.changes.pop(0)
-            machine.set_available(processors(text), available)
-        yield from self.policy.schedule(now, queue, machine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -11,9 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.batsim4.external_events import ExternalEvent
 from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.platform.hosts import Platform
@@ -30,7 +29,7 @@ SWITCHING = {0: (0.0, 2.0, 0.5), 1: (0.0, 0.25, 4.0)}
 """Seconds to switch a host off (second) and on (third), for even and odd hosts."""
 WATTS = [(100.0, 120.0, 200.0), (60.0, 60.0, 90.0), (9.0, 9.0, 9.0), (150, 150, 160), (5, 7, 170)]
 """Idle, least and full power in each pstate."""
-_NETWORKS = ("one place", "full", "vivaldi", "cluster", "two clusters")
+_NETWORKS = ("one place", "vivaldi", "cluster")
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,6 @@ class Machine:
     energy: bool
     asleep: bool
     """The first host sleeps in the beginning."""
-    shared: bool
-    backbone: bool
 
     def speeds(self, host: int) -> tuple[float, ...]:
         """Return the flop/s of a host in each pstate."""
@@ -62,37 +59,12 @@ class Machine:
             return read_platform(path)
 
     def _zone(self) -> str:
-        nb = self.nb_hosts
         master = '<host id="master_host" speed="1Gf" coordinates="0 0 0"/>'
-        if self.network in ("cluster", "two clusters"):
-            cut = nb if self.network == "cluster" else (nb + 1) // 2
-            inside = self._cluster("a", 0, cut) + (self._cluster("b", cut, nb) if cut < nb else "")
-            if cut < nb:
-                inside += (
-                    '<link id="wan" bandwidth="50MBps" latency="1ms"/><zoneRoute src="a" dst="b" '
-                    'gw_src="a_router" gw_dst="b_router"><link_ctn id="wan"/></zoneRoute>'
-                )
+        if self.network == "cluster":
             rest = f'<zone id="m" routing="Full">{master}</zone>'
-            return f'<zone id="all" routing="Full">{rest}{inside}</zone>'
-        routing = "Full" if self.network == "full" else "Vivaldi"
-        hosts = "".join(map(self._host, range(nb)))
-        links = "".join(self._links()) if self.network == "full" else ""
-        return f'<zone id="all" routing="{routing}">{master}{hosts}{links}</zone>'
-
-    def _links(self) -> Iterator[str]:
-        """A link for each host and one that all share, or that none does."""
-        policy = "SHARED" if self.shared else "FATPIPE"
-        yield f'<link id="l" bandwidth="80MBps" latency="10us" sharing_policy="{policy}"/>'
-        sharing = "SHARED" if self.shared else "SPLITDUPLEX"
-        up, down = ("", "") if self.shared else (' direction="UP"', ' direction="DOWN"')
-        for at in range(self.nb_hosts):
-            yield f'<link id="l{at}" bandwidth="100MBps" latency="0" sharing_policy="{sharing}"/>'
-        for a in range(self.nb_hosts):
-            for b in range(a + 1, self.nb_hosts):
-                yield (
-                    f'<route src="n{a}" dst="n{b}"><link_ctn id="l{a}"{up}/><link_ctn id="l"/>'
-                    f'<link_ctn id="l{b}"{down}/></route>'
-                )
+            return f'<zone id="all" routing="Full">{rest}{self._cluster()}</zone>'
+        hosts = "".join(map(self._host, range(self.nb_hosts)))
+        return f'<zone id="all" routing="Vivaldi">{master}{hosts}</zone>'
 
     def _host(self, host: int) -> str:
         return f'<host id="n{host}" {self._pace(host)} {self._place(host)}>{self._power()}</host>'
@@ -101,18 +73,16 @@ class Machine:
         here = "0 0 0" if self.network == "one place" else f"{host} {host % 2} 0.5"
         return f'coordinates="{here}"'
 
-    def _cluster(self, name: str, first: int, end: int) -> str:
-        policy = "SHARED" if self.shared else "SPLITDUPLEX"
-        backbone = ' bb_bw="150MBps" bb_lat="20us"' if self.backbone else ""
+    def _cluster(self) -> str:
         return (
-            f'<cluster id="{name}" prefix="n" suffix="" radical="{first}-{end - 1}" bw="100MBps" '
-            f'lat="50us" sharing_policy="{policy}" router_id="{name}_router"{backbone} '
+            f'<cluster id="a" prefix="n" suffix="" radical="0-{self.nb_hosts - 1}" bw="100MBps" '
+            f'lat="50us" bb_bw="150MBps" bb_lat="20us" '
             f"{self._pace(0)}>{self._power()}</cluster>"
         )
 
     def _pace(self, host: int) -> str:
         speeds = ",".join(f"{speed!r}f" for speed in self.speeds(host))
-        asleep = self.asleep and self.energy and host == 0 and "cluster" not in self.network
+        asleep = self.asleep and self.energy and host == 0 and self.network != "cluster"
         return f'speed="{speeds}" pstate="{SLEEP if asleep else 0}"'
 
     def _power(self) -> str:
@@ -131,11 +101,9 @@ def machines(draw: st.DrawFn, *, energy: bool) -> Machine:
     return Machine(
         nb_hosts=draw(st.integers(1, 5)),
         network=network,
-        equal="cluster" in network or draw(st.booleans()),
+        equal=network == "cluster" or draw(st.booleans()),
         energy=energy,
         asleep=draw(st.booleans()),
-        shared=draw(st.booleans()),
-        backbone=draw(st.booleans()),
     )
 
 
@@ -146,7 +114,6 @@ _BYTES = st.sampled_from([0.0, 1e6, 1e7, 1e8, 1.7e8])
 _SECONDS = st.sampled_from([0.5, 1.0, 1.0, 2.0, 3.1])
 _TIMES = st.sampled_from([0.0, 0.0, 1.0, 1.0, 2.0, 2.5, 4.0, 7.3])
 _WALLTIMES = st.sampled_from([None, None, 0.7, 1.0, 2.0, 4.0, 9.0])
-_WHOLE = st.integers(1, 4).map(float)
 
 
 @st.composite
@@ -173,47 +140,33 @@ def leaves(draw: st.DrawFn, size: int) -> dict[str, Any]:
 
 
 @st.composite
-def profiles(draw: st.DrawFn, size: int, *, leads: bool) -> Profiles:
-    """Profiles for jobs of one size; ``leads`` lets those that receive go on with others."""
+def profiles(draw: st.DrawFn, size: int) -> Profiles:
+    """Profiles for jobs of one size."""
     drawn: Profiles = {f"s{size}l{at}": draw(leaves(size)) for at in range(draw(st.integers(1, 3)))}
     names = sorted(drawn)
-    if draw(st.booleans()):
-        listening: dict[str, Any] = {"type": "recv", "regex": "yes"}
-        for field_ in ("success", "failure", "timeout") if leads else ():
-            if draw(st.booleans()):
-                listening[field_] = draw(st.sampled_from(names))
-        if draw(st.booleans()):
-            listening["polltime"] = 0.3
-        drawn[f"s{size}r"] = listening
     parts = draw(st.lists(st.sampled_from(sorted(drawn)), min_size=1, max_size=3))
     again = draw(st.integers(1, 3))
     drawn[f"s{size}c"] = {"type": "composed", "seq": parts, "repeat": again}
     if draw(st.booleans()):
         drawn[f"s{size}cc"] = {"type": "composed", "seq": [f"s{size}c", names[0]]}
-    # Batsim drops what only a recv profile leads to: this keeps all.
-    drawn[f"s{size}all"] = {"type": "composed", "seq": sorted(drawn)}
     return drawn
 
 
 @st.composite
-def workloads(draw: st.DrawFn, *, leads: bool, whole: bool) -> Workload:
+def workloads(draw: st.DrawFn) -> Workload:
     load = Workload(name="random", nb_res=4, jobs=[], profiles={})
     for size in draw(st.lists(st.integers(1, 4), min_size=1, max_size=3, unique=True)):
-        if whole:
-            load.profiles[f"s{size}"] = {"type": "delay", "delay": draw(_WHOLE)}
-        else:
-            load.profiles |= draw(profiles(size, leads=leads))
-    usable = sorted(name for name in load.profiles if not name.endswith("all"))
-    for number in range(draw(st.integers(0 if whole else 1, 7))):
+        load.profiles |= draw(profiles(size))
+    usable = sorted(load.profiles)
+    for number in range(draw(st.integers(1, 7))):
         name = draw(st.sampled_from(usable))
-        walltime = draw(_WALLTIMES)
         load.jobs.append(
             WorkloadJob(
                 id=f"j{number}",
-                submit_time=draw(_WHOLE if whole else _TIMES),
+                submit_time=draw(_TIMES),
                 size=int(name[1]),
                 profile=name,
-                walltime=walltime and (float(int(walltime) + 1) if whole else walltime),
+                walltime=draw(_WALLTIMES),
             )
         )
     return load
@@ -221,67 +174,36 @@ def workloads(draw: st.DrawFn, *, leads: bool, whole: bool) -> Workload:
 
 # Worlds ------------------------------------------------------------------------------------------
 
-WITH_JOBS = ["abandon", "hesitate", "kill", "label", "map", "reject", "tell"]
-HABITS = [*WITH_JOBS, "ask", "register", "slow", "switch"]
+HABITS = ["ask", "hesitate", "kill", "map", "register", "reject", "slow", "switch"]
 
 
 @dataclass
 class World:
-    """A simulation and the scheduler in it; each call of ``simulator`` and ``scheduler`` is new."""
+    """A simulation and the scheduler in it."""
 
     machine: Machine
     options: Options
     loads: list[Workload]
-    events: list[ExternalEvent] | None
     habits: frozenset[str]
     registered: list[tuple[str, int, dict[str, Any]]]
     """What the scheduler registers: workload, size and profile of jobs."""
     seed: int
-    whole: bool = False
-    """All times are whole seconds."""
     platform: Platform = field(init=False)
 
     def __post_init__(self) -> None:
         self.platform = self.machine.platform()
 
-    def simulator(self, options: Options | None = None) -> Batsim4Simulator:
-        return Batsim4Simulator(self.platform, self.loads, options or self.options, self.events)
-
-    def scheduler(self) -> Scheduler:
-        return Scheduler(self)
-
-    def profiles(self, job_id: str) -> Profiles:
-        """Return the static profiles of a job's workload."""
-        return self.loads[int(job_id.partition("!")[0][1:])].profiles
+    def simulator(self) -> Batsim4Simulator:
+        return Batsim4Simulator(self.platform, self.loads, self.options)
 
 
 @st.composite
-def happenings(draw: st.DrawFn, nb_hosts: int, *, unknown: bool) -> list[ExternalEvent]:
-    """Machines that go and come back, in order of time."""
-    events = []
-    lost = NO_PROCESSORS
-    for time in sorted(draw(st.lists(_TIMES, max_size=5))):
-        some = ProcessorSet.of(draw(st.sets(st.integers(0, nb_hosts - 1))))
-        if unknown and draw(st.booleans()):
-            events.append(ExternalEvent(time, "", content={"type": "alert", "level": 2}))
-        elif draw(st.booleans()):
-            events.append(ExternalEvent(time, "", some - lost, False))
-            lost |= some
-        else:
-            events.append(ExternalEvent(time, "", some & lost, True))
-            lost -= some
-    events.append(ExternalEvent(9.0, "", lost, True))
-    return events
-
-
-@st.composite
-def worlds(draw: st.DrawFn, *, energy: bool | None = None, whole: bool = False) -> World:
-    """Anything that the simulator does; ``whole``: delays of whole seconds, nothing that waits."""
+def worlds(draw: st.DrawFn, *, energy: bool | None = None) -> World:
+    """Anything that the simulator does."""
     energy = draw(st.booleans()) if energy is None else energy
     habits = draw(st.frozensets(st.sampled_from(HABITS)))
     dynamic = "register" in habits
     reuse = dynamic and draw(st.booleans())
-    unknown = draw(st.booleans())
     options = Options(
         dynamic_jobs=dynamic,
         acknowledge_dynamic_jobs=dynamic and draw(st.booleans()),
@@ -289,28 +211,23 @@ def worlds(draw: st.DrawFn, *, energy: bool | None = None, whole: bool = False) 
         forward_profiles=draw(st.booleans()),
         compute_sharing=draw(st.booleans()),
         energy=energy,
-        forward_unknown_events=unknown,
         trace_machines=draw(st.booleans()),
         shake=draw(st.one_of(st.none(), st.integers(0, 9))),
         each_event=draw(st.sampled_from([False, False, False, True])),
     )
     machine = draw(machines(energy=energy))
-    leads = reuse  # else a profile may be released that one leads to
     registered = []
     for _ in range(draw(st.integers(1, 5)) if dynamic else 0):
         size = draw(st.integers(1, 3))
-        profile = {"type": "delay", "delay": draw(_WHOLE)} if whole else draw(leaves(size))
-        job = (draw(st.sampled_from(["dyn", "w0"])), size, profile)
+        job = (draw(st.sampled_from(["dyn", "w0"])), size, draw(leaves(size)))
         registered += [job] * draw(st.integers(1, 2))
     return World(
         machine,
         options,
-        draw(st.lists(workloads(leads=leads, whole=whole), min_size=not dynamic, max_size=2)),
-        draw(st.one_of(st.none(), happenings(machine.nb_hosts, unknown=unknown))),
+        draw(st.lists(workloads(), min_size=not dynamic, max_size=2)),
         habits,
         registered,
         draw(st.integers(0, 99)),
-        whole,
     )
 
 
@@ -318,10 +235,7 @@ def worlds(draw: st.DrawFn, *, energy: bool | None = None, whole: bool = False) 
 
 
 class Scheduler:
-    """Decides at random what Batsim allows, by its ``habits``; starts all it can without any.
-
-    It knows the external events to come, so that what it decides for later is allowed then.
-    """
+    """Decides at random what Batsim allows, by its ``habits``; starts all it can without any."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -333,23 +247,18 @@ class Scheduler:
         self.killed: set[str] = set()
         self.told: list[str] = []
         self.completed: list[m.JobCompleted] = []
-        self.asleep = self.switching = self.unavailable = NO_PROCESSORS
+        self.asleep = self.switching = NO_PROCESSORS
         self.patience = 25
         """Calls that it still asks for."""
         self.to_register = list(world.registered) if world.options.dynamic_jobs else []
         self.registering = world.options.dynamic_jobs
-        self.registered: dict[str, dict[str, Any]] = {}
-        """The profiles of registered jobs."""
+        self.registered: list[str] = []
         self.profiles: dict[tuple[str, str], str] = {}
         """The names of registered profiles, by workload and content."""
-        self.executors: dict[str, int] = {}
-        """How many each started job has."""
         self.switches: list[tuple[float, ProcessorSet, str]] = []
         """When each request is carried out, its machines and its pstate."""
-        self.abandoned: set[str] = set()
-        """Jobs that it never starts."""
         self.decisions: list[m.Event] = []
-        self.asked = self.now = self.until = 0.0
+        self.now = self.until = 0.0
         self.ended = False
 
     def __call__(self, message: m.Message) -> m.Message:
@@ -358,11 +267,10 @@ class Scheduler:
         if self.ended:
             return m.Message(message.now, [])
         self.decisions = []
-        self.asked = self.now = self.until = message.now
+        self.now = self.until = message.now
         if self._feels("slow") and self.random.random() < 0.3:
-            whole = [1.0, 2.0]
-            self.until += self.random.choice(whole if self.world.whole else [*whole, 0.5, 0.1])
-        for act in (self._register, self._switch, self._start, self._kill, self._talk, self._wait):
+            self.until += self.random.choice([1.0, 2.0, 0.5, 0.1])
+        for act in (self._register, self._switch, self._start, self._kill, self._ask, self._wait):
             act()
             if self.random.random() < 0.3:
                 self.now = self.until
@@ -384,14 +292,12 @@ class Scheduler:
         elif isinstance(event, m.JobSubmitted):
             self.told.append(event.job_id)
             if event.job_id not in self.registered:
-                self._wants(event.job_id, event.job)
+                self.waiting[event.job_id] = event.job
         elif isinstance(event, m.JobCompleted):
             self.completed.append(event)
             del self.running[event.job_id]
         elif isinstance(event, m.ResourceStateChanged):
             self._switched(event)
-        elif isinstance(event, m.Notify):
-            self._notice(event)
         elif isinstance(event, m.SimulationEnds):
             self.ended = True
 
@@ -400,12 +306,6 @@ class Scheduler:
         self.asleep -= event.resources
         if int(event.state) == SLEEP:
             self.asleep |= event.resources
-
-    def _notice(self, event: m.Notify) -> None:
-        if event.type == "event_machine_unavailable":
-            self.unavailable |= from_text(event.details["resources"])
-        elif event.type == "event_machine_available":
-            self.unavailable -= from_text(event.details["resources"])
 
     # What it does --------------------------------------------------------------------------------
 
@@ -433,13 +333,8 @@ class Scheduler:
         walltime = self.random.choice([None, 2.0])
         told = m.JobDescription(job_id, self.now, size, name, walltime)
         self._say(m.RegisterJob, job_id=job_id, job=told)
-        self.registered[job_id] = profile
-        self._wants(job_id, told)
-
-    def _wants(self, job_id: str, job: m.JobDescription) -> None:
-        self.waiting[job_id] = job
-        if self._feels("abandon") and self.random.random() < 0.2:
-            self.abandoned.add(job_id)
+        self.registered.append(job_id)
+        self.waiting[job_id] = told
 
     def _switch(self) -> None:
         if not self.world.options.energy:
@@ -471,33 +366,18 @@ class Scheduler:
             return 1 / self.world.machine.speeds(host)[SLEEP + 1]
         return 1 / self.world.machine.speeds(host)[SLEEP + 2] if host in self.asleep else 0.0
 
-    def _lost(self) -> ProcessorSet:
-        """Return the machines that it was told to have lost, or is to lose until its reply's time.
-
-        An instant may be told in several messages, so that what it was told is not what is.
-        """
-        lost = NO_PROCESSORS
-        for event in self.world.events or ():
-            if event.available is False and event.time <= self.until:
-                lost |= event.machines
-            elif event.available and event.time <= self.asked:
-                lost -= event.machines
-        return lost | self.unavailable
-
     def _start(self) -> None:
-        free = self.all - self._lost() - self.asleep - self.switching
+        free = self.all - self.asleep - self.switching
         if not self.world.options.compute_sharing:
             for alloc in self.running.values():
                 free -= alloc
         for job_id, job in list(self.waiting.items()):
-            if self._feels("label") and self.random.random() < 0.3:
-                self._say(m.SetJobMetadata, job_id=job_id, metadata=f"seen, at {self.now}")
             if self._feels("hesitate") and self.patience and self.random.random() < 0.5:
                 continue
             too_wide = job.size > len(self.all) and not self._feels("map")
             if too_wide or (self._feels("reject") and self.random.random() < 0.2):
                 self._reject(job_id)
-            elif job_id not in self.abandoned:
+            else:
                 free -= self._execute(job_id, job, free)
 
     def _reject(self, job_id: str) -> None:
@@ -517,7 +397,6 @@ class Scheduler:
         alloc = ProcessorSet.of(some)
         self._say(m.ExecuteJob, job_id=job_id, alloc=alloc, mapping=mapping)
         self.running[job_id] = alloc
-        self.executors[job_id] = job.size if mapping else size
         del self.waiting[job_id]
         return NO_PROCESSORS if self.world.options.compute_sharing else alloc
 
@@ -528,18 +407,13 @@ class Scheduler:
             self._say(m.KillJob, job_ids=some)
             self.killed.update(some)
 
-    def _talk(self) -> None:
-        for job_id in sorted(self.running):
-            if self._feels("tell") and self.random.random() < 0.5:
-                self._say(m.ToJobMsg, job_id=job_id, msg=self.random.choice(["yes", "no"]))
+    def _ask(self) -> None:
         if self._feels("ask") and self.world.options.energy and self.patience:
             self.patience -= 1  # the answer comes at once, and would be asked about again
             self._say(m.Query, requests={"consumed_energy": {}})
 
     def _wait(self) -> None:
         """Ask to be called as long as it has something to do, and not for ever."""
-        open_ = self.waiting or self.registering or (self.running and self._feels("tell"))
-        if open_ and self.patience:
+        if (self.waiting or self.registering) and self.patience:
             self.patience -= 1
-            steps = [1.0, 2.0] if self.world.whole else [1.0, 0.5, 1.7]
-            self._say(m.CallMeLater, time=self.until + self.random.choice(steps))
+            self._say(m.CallMeLater, time=self.until + self.random.choice([1.0, 0.5, 1.7]))

@@ -12,26 +12,19 @@ from hypothesis import strategies as st
 from procset import ProcSet
 
 from batsched_py import (
-    CountingScheduler,
     Decision,
-    ExplainingScheduler,
     Job,
     Machine,
-    ObservedScheduler,
     Start,
     WaitingQueue,
 )
 from batsched_py.errors import InvariantError
 from batsched_py.model.site import Site
-from batsched_py.plugins import plugins
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
 from batsched_py.workload.grid_sites import parse_sites
 from helpers.processors import processors
-
-PLUGINS = list(plugins.list_names(plugins.SCHEDULERS))
-
 
 FORMS: dict[str, Callable[[list[int]], Any]] = {
     "procset": lambda numbers: ProcSet(*numbers),
@@ -73,22 +66,8 @@ def test_what_is_refused(chosen: Any) -> None:
     assert machine.free == 4
 
 
-def test_what_our_policies_have_beside_schedule() -> None:
-    """All say why a job waits; those that plan count, and dynP can be observed."""
-    policies = {name: plugins.load(plugins.SCHEDULERS, name)() for name in PLUGINS}
-    assert [name for name in PLUGINS if not isinstance(policies[name], ExplainingScheduler)] == []
-    counting = [name for name in PLUGINS if isinstance(policies[name], CountingScheduler)]
-    assert counting == ["dynp", "dynp_bounds", "dynp_clock", "grid", "multifactor", "planning"]
-    assert [name for name in PLUGINS if isinstance(policies[name], ObservedScheduler)] == ["dynp"]
-
-
 def waiting(number: int, size: int, estimate: float = 10.0) -> Job:
     return Job(f"w0!{number}", number, size, None, estimate, 0.0, {})
-
-
-def grid() -> Machine:
-    """Processors 0-3 in the west, 4-5 in the east."""
-    return Machine(6, parse_sites("west:4,east:2@2"))
 
 
 @pytest.mark.parametrize(("dilation", "transfer"), [(0, 0), (inf, 0), (nan, 0), (1, -1), (1, nan)])

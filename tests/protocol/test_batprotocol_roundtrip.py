@@ -20,65 +20,32 @@ NAME = st.text("abcdefgh-#:é ", min_size=1, max_size=6)
 ID = st.builds("{}!{}".format, st.sampled_from(["w0", "dyn"]), NAME)
 POSITIVE = TIME.filter(lambda time: time > 0)
 FREE = st.dictionaries(NAME.map(lambda name: f"x{name}"), JSON, max_size=2)
+NAMES = st.dictionaries(NAME, NAME, max_size=2)
+
+
+def profile(kind: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({"type": st.just(kind), **fields})
+
+
+TOTALS = {"cpu": st.floats(1, 1e15).map(round), "com": TIME}
 PROFILE = st.one_of(
-    st.builds(lambda delay, free: {"type": "delay", "delay": delay, **free}, POSITIVE, FREE),
-    st.builds(
-        lambda kind, cpu, com: {"type": kind, "cpu": cpu, "com": com},
-        st.sampled_from(["parallel_homogeneous", "parallel_homogeneous_total"]),
-        st.floats(1, 1e15).map(round),
-        TIME,
-    ),
-    st.lists(TIME, min_size=1, max_size=3).map(
-        lambda cpu: {"type": "parallel", "cpu": cpu, "com": [0.0] * len(cpu) ** 2}
-    ),
-    st.builds(
-        lambda seq, repeat: {"type": "composed", "repeat": repeat, "seq": seq},
-        st.lists(NAME, min_size=1, max_size=3),
-        st.integers(1, 5),
-    ),
+    st.builds(lambda delay, free: {**delay, **free}, profile("delay", delay=POSITIVE), FREE),
+    profile("parallel_homogeneous", **TOTALS),
+    profile("parallel_homogeneous_total", **TOTALS),
+    profile("parallel", cpu=st.tuples(TIME, TIME).map(list), com=st.just([0.0] * 4)),
+    profile("composed", repeat=st.integers(1, 5), seq=st.lists(NAME, min_size=1, max_size=3)),
     st.sampled_from(["smpi", "usage_trace"]).map(lambda kind: {"type": kind, "trace": "a.txt"}),
     st.just({"type": "data_staging", "nb_bytes": 5, "from": "a", "to": "b"}),
 )
-
-
-@st.composite
-def jobs(draw: st.DrawFn, job_id: str, submit_time: float) -> m.JobDescription:
-    return m.JobDescription(
-        job_id,
-        submit_time,
-        draw(st.integers(0, 2**32 - 1)),
-        draw(NAME),
-        draw(st.none() | POSITIVE),
-        extra=draw(FREE | st.just({"extra_data": "no object"}) | st.just({"user": 3})),
-    )
-
-
-@st.composite
-def submissions(draw: st.DrawFn) -> m.JobSubmitted:
-    job_id, profile = draw(ID), draw(st.none() | PROFILE)
-    job = draw(jobs(job_id, draw(TIME)))
-    return m.JobSubmitted(timestamp=draw(TIME), job_id=job_id, job=job, profile=profile)
-
-
-@st.composite
-def registrations(draw: st.DrawFn) -> m.RegisterJob:
-    job_id, now = draw(ID), draw(TIME)
-    return m.RegisterJob(timestamp=now, job_id=job_id, job=draw(jobs(job_id, now)))
-
-
-EIGHTHS = st.integers(0, 8).map(lambda eighths: eighths / 8)
 PROGRESS = st.recursive(
-    st.builds(lambda name, done: {"profile_name": name, "progress": done}, NAME, EIGHTHS),
-    lambda inner: st.builds(
-        lambda name, index, task: {
-            "profile_name": name,
-            "current_repetition": index,
-            "current_task_index": index,
-            "current_task": task,
-        },
-        NAME,
-        st.integers(0, 9),
-        inner,
+    st.fixed_dictionaries({"profile_name": NAME, "progress": st.sampled_from([0.0, 0.125, 1.0])}),
+    lambda inner: st.fixed_dictionaries(
+        {
+            "profile_name": NAME,
+            "current_repetition": st.integers(0, 9),
+            "current_task_index": st.integers(0, 9),
+            "current_task": inner,
+        }
     ),
     max_leaves=3,
 )
@@ -86,131 +53,115 @@ HOST = st.fixed_dictionaries(
     {
         "name": NAME,
         "state": st.sampled_from(["idle", "sleeping"]),
-        "properties": st.dictionaries(NAME, NAME, max_size=2),
-        "zone_properties": st.dictionaries(NAME, NAME, max_size=1),
+        "properties": NAMES,
+        "zone_properties": NAMES,
     }
 )
+WHOLE_MILLISECONDS = st.integers(1, 10**12).map(lambda count: count / 1000)
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "job_id": ID,
+    "job_ids": st.lists(ID, max_size=2),
+    "job_state": NAME,
+    "return_code": st.integers(-5, 255),
+    "job_progress": st.dictionaries(ID, PROGRESS, max_size=2),
+    "call_id": NAME,
+    "probe_id": NAME,
+    "last": st.booleans(),
+    "turned": st.booleans(),
+    "alloc": SET,
+    "resources": SET,
+    "state": st.integers(0, 9).map(str),
+    "time": WHOLE_MILLISECONDS,
+    "period": WHOLE_MILLISECONDS,
+    "nb_periods": st.none() | st.integers(1, 9),
+    "workload_name": st.sampled_from(["w0", "dyn"]),
+    "profile_name": NAME,
+    "profile": PROFILE,
+    "name": NAME,
+    "version": NAME,
+    "commit": NAME,
+    "protocol_version": NAME,
+}
+
+
+def events(
+    kind: type[m.Event], names: str = "", **others: st.SearchStrategy[Any]
+) -> st.SearchStrategy[m.Event]:
+    """Events of a kind with these fields."""
+    fields = {name: FIELDS[name] for name in names.split()}
+    return st.builds(kind, timestamp=TIME, **fields, **others)
+
+
+@st.composite
+def of_a_job(draw: st.DrawFn, kind: type[m.Event]) -> m.Event:
+    """A submission or a registration, which takes place when it is said."""
+    job_id, now = draw(ID), draw(TIME)
+    extra = draw(FREE | st.just({"extra_data": "no object"}) | st.just({"user": 3}))
+    size, walltime = draw(st.integers(0, 2**32 - 1)), draw(st.none() | POSITIVE)
+    job = m.JobDescription(job_id, now, size, draw(NAME), walltime, extra=extra)
+    more = {"profile": draw(st.none() | PROFILE)} if kind is m.JobSubmitted else {}
+    return kind(timestamp=now, job_id=job_id, job=job, **more)
 
 
 @st.composite
 def begins(draw: st.DrawFn) -> m.SimulationBegins:
     hosts = draw(st.lists(HOST, max_size=3))
+    profiles = st.dictionaries(NAME, PROFILE, min_size=1, max_size=2)
     return m.SimulationBegins(
         timestamp=0.0,
         nb_resources=len(hosts),
         nb_compute_resources=len(hosts),
         config={},
         compute_resources=[{"id": at, **host} for at, host in enumerate(hosts)],
-        workloads=draw(st.dictionaries(NAME, NAME, max_size=2)),
-        profiles=draw(
-            st.dictionaries(
-                st.sampled_from(["w0", "w1"]),
-                st.dictionaries(NAME, PROFILE, min_size=1, max_size=2),
-                max_size=2,
-            )
-        ),
-        further=draw(st.fixed_dictionaries({"batsim_version": NAME})),
+        workloads=draw(NAMES),
+        profiles=draw(st.dictionaries(st.sampled_from(["w0", "w1"]), profiles)),
+        further={"batsim_version": draw(NAME)},
     )
 
 
-STATE = st.integers(0, 9).map(str)
+LAST = ["no_more_static_job_to_submit", "no_more_external_event_to_occur"]
+PLACES = st.lists(st.integers(0, 9), min_size=1, max_size=3)
 EVENTS = st.one_of(
     begins(),
-    submissions(),
-    st.builds(m.SimulationEnds, timestamp=TIME),
-    st.builds(
-        m.JobCompleted,
-        timestamp=TIME,
-        job_id=ID,
-        job_state=NAME,
-        return_code=st.integers(-5, 255),
-        alloc=st.just(ProcessorSet()),
-    ),
-    st.builds(
-        m.JobKilled,
-        timestamp=TIME,
-        job_ids=st.lists(ID, max_size=2),
-        job_progress=st.dictionaries(ID, PROGRESS, max_size=2),
-    ),
-    st.builds(m.RequestedCall, timestamp=TIME, call_id=NAME, last=st.booleans()),
-    st.builds(
-        m.ResourceStateChanged, timestamp=TIME, resources=SET, state=STATE, turned=st.booleans()
-    ),
-    st.builds(
-        m.Notify,
-        timestamp=TIME,
-        type=st.just("generic"),
-        details=st.fixed_dictionaries({"id": NAME, "data": NAME}),
-    ),
-    st.builds(
-        m.Notify,
-        timestamp=TIME,
-        type=st.sampled_from(["no_more_static_job_to_submit", "no_more_external_event_to_occur"]),
-    ),
-    st.builds(
-        m.ProbeData,
-        timestamp=TIME,
-        probe_id=NAME,
-        resources=SET,
-        data=TIME | st.lists(TIME, max_size=3),
-    ),
-    st.builds(
-        m.UnknownEvent, timestamp=TIME, type=NAME.map(lambda name: f"New{name}"), data=OBJECT
-    ),
+    of_a_job(m.JobSubmitted),
+    events(m.SimulationEnds),
+    events(m.JobCompleted, "job_id job_state return_code", alloc=st.just(ProcessorSet())),
+    events(m.JobKilled, "job_ids job_progress"),
+    events(m.RequestedCall, "call_id last"),
+    events(m.ResourceStateChanged, "resources state turned"),
+    events(m.Notify, type=st.just("generic"), details=st.builds(dict, id=NAME, data=NAME)),
+    events(m.Notify, type=st.sampled_from(LAST)),
+    events(m.ProbeData, "probe_id resources", data=TIME | st.lists(TIME, max_size=3)),
+    events(m.UnknownEvent, type=NAME.map(lambda name: f"New{name}"), data=OBJECT),
 )
-MILLISECONDS = st.integers(0, 10**12).map(lambda count: count / 1000)
-PERIODS = {
-    "period": st.integers(1, 10**9).map(lambda count: count / 1000),
-    "nb_periods": st.none() | st.integers(1, 9),
-}
 DECISIONS = st.one_of(
-    registrations(),
-    st.builds(
+    of_a_job(m.RegisterJob),
+    events(
         m.Hello,
-        timestamp=TIME,
-        name=NAME,
-        version=NAME,
-        commit=NAME,
-        protocol_version=NAME,
-        features=st.fixed_dictionaries(
-            {name: st.booleans() for name in codec.decisions.f.FEATURES}
-        ),
+        "name version commit protocol_version",
+        features=st.fixed_dictionaries(dict.fromkeys(codec.decisions.f.FEATURES, st.booleans())),
     ),
-    st.builds(
+    events(
         m.ExecuteJob,
-        timestamp=TIME,
-        job_id=ID,
-        alloc=SET,
-        mapping=st.none()
-        | st.lists(st.integers(0, 9), min_size=1, max_size=3).map(
-            lambda places: {str(at): place for at, place in enumerate(places)}
-        ),
+        "job_id alloc",
+        mapping=st.none() | PLACES.map(lambda places: dict(zip("012", places, strict=False))),
         storage_mapping=st.none() | st.dictionaries(NAME, st.integers(0, 9), min_size=1),
     ),
-    st.builds(m.RejectJob, timestamp=TIME, job_id=ID),
-    st.builds(m.KillJob, timestamp=TIME, job_ids=st.lists(ID, max_size=2)),
-    st.builds(
-        m.RegisterProfile,
-        timestamp=TIME,
-        workload_name=st.sampled_from(["w0", "dyn"]),
-        profile_name=NAME,
-        profile=PROFILE,
-    ),
-    st.builds(m.Notify, timestamp=TIME, type=st.just("registration_finished")),
-    st.builds(m.CallMeLater, timestamp=TIME, time=MILLISECONDS, call_id=NAME),
-    st.builds(m.CallPeriodically, timestamp=TIME, call_id=NAME, **PERIODS),
-    st.builds(m.StopCall, timestamp=TIME, call_id=NAME),
-    st.builds(m.ForceSimulationStop, timestamp=TIME),
-    st.builds(m.SetResourceState, timestamp=TIME, resources=SET, state=STATE, turned=st.booleans()),
-    st.builds(
+    events(m.RejectJob, "job_id"),
+    events(m.KillJob, "job_ids"),
+    events(m.RegisterProfile, "workload_name profile_name profile"),
+    events(m.Notify, type=st.just("registration_finished")),
+    events(m.CallMeLater, "time call_id"),
+    events(m.CallPeriodically, "call_id period nb_periods"),
+    events(m.StopCall, "call_id"),
+    events(m.ForceSimulationStop),
+    events(m.SetResourceState, "resources state turned"),
+    events(
         m.CreateProbe,
-        timestamp=TIME,
-        probe_id=NAME,
-        resources=SET,
+        "probe_id resources period nb_periods",
         aggregation=st.sampled_from(["", "Sum", "ArithmeticMean"]),
-        **PERIODS,
     ),
-    st.builds(m.StopProbe, timestamp=TIME, probe_id=NAME),
+    events(m.StopProbe, "probe_id"),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.errors import InvariantError
 from batsched_py.model.decisions import Decision, Kill, Start
 from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
@@ -114,25 +114,3 @@ def test_batsim5_aborts_on_a_second_kill() -> None:
                 process.answer(m.Message(1.0, [another]))
         else:
             process.answer(m.Message(1.0, [another]))
-
-
-@pytest.mark.parametrize(
-    ("events", "reason"),
-    [
-        ([m.RequestedCall(timestamp=0.0)], "no CALL_ME_LATER"),
-        (begin().events, "came twice"),
-        (
-            [
-                m.JobCompleted(
-                    timestamp=0.0, job_id="w0!x", job_state="", return_code=0, alloc=None
-                )  # type: ignore[arg-type]
-            ],
-            "'w0!x' does not run",
-        ),
-    ],
-)
-def test_what_batsim_cannot_send_is_one_line(events: list[m.Event], reason: str) -> None:
-    process = DecisionProcess(Fcfs())
-    process.answer(begin())
-    with pytest.raises(ProtocolError, match=reason):
-        process.answer(m.Message(0.0, events))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from math import inf
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,10 +11,9 @@ from hypothesis import strategies as st
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import BatschedError, InvariantError, PluginError, ProtocolError
-from batsched_py.model.decisions import Decision, Kill, Reject, Start
+from batsched_py.model.decisions import Decision, Kill
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.dilated_jobs import (
     find_original,
@@ -31,6 +29,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.grid_sites import parse_sites
+from helpers.chain import Chain
 from helpers.dilating import Dilating, Exchange, Placed
 from helpers.processors import processors
 
@@ -98,17 +97,6 @@ def test_a_job_is_refused_and_another_form_of_it_runs() -> None:
     assert form.extra["home"] in ("site1", "site2")
     assert (execute.job_id, execute.alloc) == ("placed!w0:a", processors("0-1"))
     assert notice.type == "registration_finished"
-
-
-@pytest.mark.parametrize("reuse", [True, False])
-def test_equal_forms_share_a_profile_where_they_may(reuse: bool) -> None:
-    jobs = [J(0, 2, 10), J(0, 2, 10), J(0, 2, 7), J(0, 1, 10)]
-    policy = Dilating(**{"0003": Placed(2.0)})
-    exchange = Exchange(workload(jobs, 8), policy, profile_reuse=reuse)
-    registered = [e for e in exchange.decisions if isinstance(e, m.RegisterProfile)]
-    assert len(registered) == (3 if reuse else 4)
-    ends = [job.finish_time for _, job in sorted(ran(exchange).items())]
-    assert ends == [15, 15, 10.5, 20]
 
 
 def notices(exchange: Exchange) -> list[float]:
@@ -250,42 +238,11 @@ def test_a_job_that_is_killed_is_killed_in_its_form() -> None:
 # Users ---------------------------------------------------------------------------------------
 
 
-class Chain:
-    """One user: the next job comes two seconds after the end of the last one."""
-
-    def __init__(self, sizes: Iterable[int]) -> None:
-        self.profiles = {"p": {"type": "delay", "delay": 10}}
-        self.sizes = list(sizes)
-        self.due = 0.0
-        self.user: str | None = "u"
-        self.ends: list[tuple[float, str, int, str]] = []
-
-    def next_submission(self) -> float:
-        return self.due if self.sizes else inf
-
-    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        self.due = inf
-        return [
-            WorkloadJob(
-                id=f"j{len(self.ends)}",
-                submit_time=now,
-                size=self.sizes.pop(0),
-                profile="p",
-                walltime=99.0,
-                user=self.user,
-            )
-        ]
-
-    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        self.ends.append((now, job.id, job.size, state))
-        self.due = now + 2
-
-
 @pytest.mark.parametrize("reuse", [True, False])
 @pytest.mark.parametrize("exact", [True, False])
 def test_users_get_the_ends_of_their_own_jobs(reuse: bool, exact: bool) -> None:
     """Of size 9 is refused at once; that the others are refused in favour of forms is no end."""
-    users = Chain([2, 9, 4])
+    users = Chain([2, 9, 4], 2, run_time=10)
     policy = Dilating(Placed(1.5), j2=Placed(2.0, size=2))
     exchange = Exchange(
         [workload([], 8)], policy, users=users, exact=exact, profile_reuse=reuse, sites="8"
@@ -314,38 +271,10 @@ def test_batsim_must_let_jobs_be_registered() -> None:
         Exchange(one(PROFILES["delay"]), Dilating(), dynamic_jobs=False, profile_reuse=False)
 
 
-WRONG: list[tuple[str, list[Any]]] = [
-    ("started while running", [Start, Start]),
-    ("rejected while running", [Start, Reject]),
-]
-
-
-@pytest.mark.parametrize(("message", "decisions"), WRONG)
-def test_a_job_starts_once(message: str, decisions: list[Any]) -> None:
-    class Wrong(Dilating):
-        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-            if job := queue.head:
-                for kind in decisions:
-                    yield kind(job, None, 1.5) if kind is Start else kind(job)
-
-    with pytest.raises(InvariantError, match=message):
-        Exchange(one(PROFILES["delay"]), Wrong())
-
-
-@pytest.mark.parametrize(
-    ("sites", "home", "message"),
-    [
-        ("3,5", "site3", "home 'site3'"),
-        ("3,4", None, "have 7 processors"),
-    ],
-)
-def test_sites_that_do_not_fit(sites: str, home: str | None, message: str) -> None:
-    jobs = one(PROFILES["delay"], extra={"home": home} if home else {})
-    policy = Dilating()
-    policy.may = False
-    process = DecisionProcess(policy, sites=parse_sites(sites))
-    with pytest.raises(BatschedError, match=message):
-        Simulator(make_homogeneous(8), [jobs]).run(process.answer)
+def test_sites_that_do_not_fit() -> None:
+    process = DecisionProcess(Dilating(), sites=parse_sites("3,4"))
+    with pytest.raises(BatschedError, match="have 7 processors"):
+        Simulator(make_homogeneous(8), [one(PROFILES["delay"])]).run(process.answer)
 
 
 @pytest.mark.parametrize("content", [{"type": "delay"}, {"type": "delay", "delay": "x"}])

@@ -90,16 +90,6 @@ def test_nothing_comes_after_the_end() -> None:
         hear(referee, 3.0, [])
 
 
-def test_who_takes_time_to_reply_hears_of_the_past() -> None:
-    """Batsim tells of what happened meanwhile, and perhaps not all at once."""
-    referee = begun()
-    referee.check_reply(m.Message(7.0, []))
-    for at, timestamp in ((7.0, 2.0), (8.0, 2.0), (8.0, 6.0)):
-        hear(referee, at, [{"type": "SOMETHING_NEW", "timestamp": timestamp, "data": {}}])
-    with pytest.raises(ProtocolError, match=r"expected one from 6\.0"):
-        hear(referee, 8.0, [{"type": "SOMETHING_NEW", "timestamp": 5.0, "data": {}}])
-
-
 def test_who_has_heard_all_of_the_past_hears_no_more_of_it() -> None:
     """An event at the time of its message is the last of them, until a reply is slow again."""
     new = {"type": "SOMETHING_NEW", "data": {}}

@@ -8,7 +8,6 @@ import pytest
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import message_json as codec
-from batsched_py.protocol import messages as m
 from batsched_py.units import LATEST_TIME
 
 
@@ -39,20 +38,6 @@ def test_who_a_job_is_of_and_how_long_it_may_take(
     assert (job.user, job.estimate) == (user, estimate)
     assert job.expected_run_time == (10 if estimate is None else estimate)
     assert json.dumps(codec.job_to_json(job)) == raw
-
-
-@pytest.mark.parametrize(
-    ("extra", "sent"),
-    [
-        ({"foo": 1}, {"foo": 1, "user": "u", "estimate": 5.0}),
-        ({"user": None, "foo": 1}, {"user": "u", "foo": 1, "estimate": 5.0}),
-    ],
-)
-def test_what_a_job_was_given_goes_before_its_further_fields(
-    extra: dict[str, object], sent: dict[str, object]
-) -> None:
-    job = m.JobDescription("w0!a", 1, 2, "p", 10, estimate=5.0, user="u", extra=extra)
-    assert json.dumps(codec.job_to_json(job)) == json.dumps(JOB | sent)
 
 
 NO_CALLS: list[dict[str, int]] = [{"time": 5}, {"time": 5, "timestamp": 6}, {}]
@@ -166,12 +151,3 @@ def test_the_events_of_a_message_are_limited(monkeypatch: pytest.MonkeyPatch) ->
     assert len(codec.decode_events(raw % ",".join([call] * 2)).events) == 2
     with pytest.raises(ProtocolError, match="at most 2"):
         codec.decode_events(raw % ",".join([call] * 3))
-
-
-@pytest.mark.parametrize("machines", ["0-4", "1" * 5000])
-def test_machines_that_were_not_announced(machines: str) -> None:
-    data = {"job_id": "w0!a", "job_state": "X", "return_code": 0, "alloc": machines}
-    with pytest.raises(ProtocolError, match=r"numbers below 4|308"):
-        codec.decode_events(wire("JOB_COMPLETED", data), 4)
-    with pytest.raises(ProtocolError, match=r"numbers below 4|308"):
-        codec.decode_decisions(wire("EXECUTE_JOB", {"job_id": "a", "alloc": machines}), 4)

@@ -153,12 +153,6 @@ def test_decisions(message: m.Message) -> None:
     assert plain(codec.decode_decisions(raw)) == plain(message)
 
 
-@given(JOB)
-def test_jobs(job: m.JobDescription) -> None:
-    raw = json.dumps(codec.job_to_json(job))
-    assert plain(codec.job_from_json(json.loads(raw))) == plain(job)
-
-
 @given(st.floats(0, 1e9), st.integers(-(2**53), 2**53))
 def test_six_decimals_and_integers_as_they_are(number: float, integer: int) -> None:
     event = m.UnknownEvent(timestamp=0.0, type="X", data={"f": [number], "i": integer})

@@ -11,15 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import ProtocolError
-from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.protocol.batsim5.exact_calls import round_down_to_milliseconds
 from batsched_py.protocol.batsim5.scheduler_side import Batsim5Side
 from batsched_py.protocol.scheduler_side import Batsim4Side, make_side
 from helpers import wire, wire5
-
-FEATURES = {"dynamic_registration": True, "profile_reuse": True}
 
 
 def begun(**asked: bool) -> Batsim5Side:
@@ -73,34 +70,6 @@ def test_the_hello_asks_for_json_and_names_every_feature() -> None:
 # What is not said ----------------------------------------------------------------------------
 
 
-def test_where_a_job_ran_is_remembered() -> None:
-    side = begun()
-    side.decode_message(wire5.submitted("a", 2))
-    start = m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=ProcessorSet.of([1, 3]))
-    side.encode_reply(m.Message(0.0, [start]))
-    message = side.decode_message(wire5.completed("a", 5.0))
-    assert message is not None
-    assert list(message.events[0].alloc) == [1, 3]
-
-
-def test_stale_timestamps_are_mended() -> None:
-    """An external event has the time of the event before it: 0 for what happens at 8 or later."""
-    side = begun()
-    side.decode_message(wire5.submitted("a"))
-    side.encode_reply(m.Message(0.0, [m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=ONE)]))
-    event = {"external_event_type": "GenericExternalEvent", "external_event": {"data": "x"}}
-    content = json.loads(wire5.completed("a", 8.0)[:-1])
-    stale = {"timestamp": 0.0, "event_type": "ExternalEventOccurredEvent", "event": event}
-    content["events"] = [stale, *content["events"], stale]
-    content["now"] = 9.0
-    message = side.decode_message(json.dumps(content).encode())
-    assert message is not None
-    assert [event.timestamp for event in message.events] == [8.0, 8.0, 9.0]
-
-
-ONE = ProcessorSet.of([0])
-
-
 @pytest.mark.parametrize(
     ("data", "kind", "resources"),
     [
@@ -146,37 +115,6 @@ def test_a_profile_that_fails_by_itself_cannot_be_registered() -> None:
 def test_the_millisecond_before(time: float) -> None:
     count = round_down_to_milliseconds(time)
     assert count / 1000 <= time < (count + 1) / 1000
-
-
-def called(reply: bytes) -> list[tuple[int, str]]:
-    """Return the milliseconds and ids of the calls that a reply asks for."""
-    return [
-        (event["when"]["time"], event["call_me_later_id"])
-        for name, event in wire5.decisions(reply)
-        if name == "CallMeLaterEvent"
-    ]
-
-
-def test_a_call_at_a_fraction_of_a_millisecond() -> None:
-    """Asked for at 3.141 s, it is let pass until 3.14159265 s::
-
-    Batsim   0 begins   3.141 call             3.14159265 call
-    we       call 3141  call 3141, now = 3.14159265
-    policy   call t     (asleep)               called at t
-    """
-    side = begun()
-    side.decode_message(wire5.message(0.0))
-    reply = side.encode_reply(m.Message(0.0, [m.CallMeLater(timestamp=0.0, time=3.14159265)]))
-    ((milliseconds, call_id),) = called(reply)
-    assert (milliseconds, call_id) == (3141, "at 3.14159265")
-    assert side.decode_message(call(3.141, call_id)) is None
-    again = json.loads(side.encode_reply(None))
-    assert again["now"] == again["events"][0]["timestamp"] == 3.14159265
-    assert called(json.dumps(again).encode()) == [(3141, call_id)]
-    message = side.decode_message(call(3.14159265, call_id))
-    assert message is not None
-    assert message.now == 3.14159265
-    assert [type(event) for event in message.events] == [m.RequestedCall]
 
 
 def call(now: float, call_id: str) -> bytes:
@@ -233,33 +171,6 @@ def test_every_call_comes_once_at_its_time_to_the_digit(delays: list[float]) -> 
     assert told == sorted(told)
     assert set(told) <= set(wanted)
     assert {call.time for call in first} <= set(told)
-
-
-# Reading what was said -----------------------------------------------------------------------
-
-
-def test_a_reply_is_read_as_it_was_given() -> None:
-    """The hello and the reply that lets time pass are of no concern to who reads a recording."""
-    time = 3.14159265
-    frames = [
-        (wire5.INIT, None),
-        (wire5.begins(), [m.CallMeLater(timestamp=0.0, time=time)]),
-        (call(3.141, f"at {time!r}"), None),
-        (call(time, f"at {time!r}"), [m.CallMeLater(timestamp=time, time=time + 1)]),
-    ]
-    ours, reader = Batsim5Side(lambda text: FEATURES), Batsim5Side(lambda text: {})
-    for frame, decisions in frames:
-        heard = ours.decode_message(frame)
-        now = 0.0 if heard is None else heard.now
-        raw = ours.encode_reply(None if decisions is None else m.Message(now, list(decisions)))
-        assert reader.decode_message(frame) == heard or frame == wire5.begins()
-        said = reader.decode_reply(raw)
-        if decisions is None:
-            assert said is None or not said.events
-        else:
-            assert said is not None
-            assert [event.time for event in said.events] == [event.time for event in decisions]
-            assert said.now == now
 
 
 def test_the_time_of_a_call_comes_back_with_all_its_digits() -> None:

@@ -145,13 +145,6 @@ def test_a_long_queue_equals_its_slow_twin() -> None:
     assert starts(run(load, fast())) == starts(run(load, slow()))
 
 
-@given(jobs_of, st.sampled_from(["first", "instant", "none"]))
-def test_creasy_without_alpha_is_easy(jobs: list[J], extra_nodes: str) -> None:
-    load = workload(jobs, 8)
-    ours = starts(run(load, Creasy(alpha=0, extra_nodes=extra_nodes)))
-    assert ours == starts(run(load, Easy(extra_nodes=extra_nodes)))
-
-
 @given(
     jobs_of,
     st.sampled_from(

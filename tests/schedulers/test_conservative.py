@@ -19,7 +19,6 @@ from batsched_py.testing import check_machine, run, starts, workload
 from helpers.streit_schedules import (
     FIVE,
     SORTED,
-    Failing,
     Seconds,
     load_of,
     place_of,
@@ -128,26 +127,3 @@ def test_too_short_estimates_do_not_crash(
         outcome = run(load, policy, shake=shake)
         check_machine(outcome)
         assert len(outcome.jobs) == len(jobs)
-
-
-changes = st.lists(
-    st.tuples(
-        st.integers(0, 100),
-        st.sets(st.integers(0, 7), min_size=1).map(lambda some: " ".join(map(str, some))),
-        st.booleans(),
-    ),
-    max_size=6,
-).map(sorted)
-
-
-@given(random_jobs(20, spread=80), changes)
-def test_processors_that_fail_do_not_crash(
-    jobs: list[J], changes: list[tuple[float, str, bool]]
-) -> None:
-    """From 130 on all are there again, and a last job lets the policy see it."""
-    jobs = [*jobs, J(130, 1, 1)]
-    for policy in (Conservative(), Planning()):
-        failing = Failing(policy, [*changes, (130, "0-7", True)])
-        outcome = run(load_of(jobs), failing)
-        check_machine(outcome)
-        assert None not in starts(outcome)

@@ -6,7 +6,6 @@ Numbers in the names of tests are those of the list of properties in the specifi
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
@@ -280,22 +279,6 @@ def test_property_4_plans_do_not_depend_on_the_active_policy(
     for seen in watch.passes:
         now_active = active.get(seen.now, now_active)
         assert seen.active == now_active
-
-
-@given(random_jobs(), st.sampled_from(["full", "half"]), st.sampled_from(list(DECIDERS)))
-def test_property_14_number_of_steps(jobs: list[J], when: str, decider: str) -> None:
-    outcome, policy, steps, _ = observed(jobs, when=when, decider=decider)
-    submissions = {job.submit for job in jobs}
-    ends = {job.finish_time for job in outcome.jobs}
-    times = [step.now for step in steps]
-    assert all(earlier < later for earlier, later in pairwise(times))
-    allowed = submissions if when == "half" else submissions | ends
-    assert set(times) <= allowed
-    assert submissions <= set(times)  # at each somebody waits: the job that came
-    counts = policy.statistics()
-    assert counts["steps"] == len(steps) == sum(counts["cases"].values())
-    assert counts["steps"] == counts["no_switch"] + sum(counts["switches"].values())
-    assert sum(counts["started"].values()) == len(jobs)
 
 
 # The list as the thesis's program may have kept it -----------------------------------------------

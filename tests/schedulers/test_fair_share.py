@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -16,6 +17,13 @@ from batsched_py.testing import check_machine, run, starts, workload
 from helpers.fair_share_twin import slow_usage
 from helpers.partitions import machine_of, run_on
 
+U_THEN_V = [
+    J(0, 4, 100, user="u"),
+    J(185, 1, 5, user="v"),
+    J(190, 4, 10, user="w"),
+    J(191, 4, 10, user="v"),
+    J(192, 4, 10, user="u"),
+]
 CASES: dict[str, tuple[dict[str, Any], list[J], list[float]]] = {
     "u has run, so v's job goes first, though it came later": (
         {},
@@ -24,24 +32,12 @@ CASES: dict[str, tuple[dict[str, Any], list[J], list[float]]] = {
     ),
     "a short memory: what u used until 100 is nothing at 200 beside v's little at 190": (
         {"half_life": 10},
-        [
-            J(0, 4, 100, user="u"),
-            J(185, 1, 5, user="v"),
-            J(190, 4, 10, user="w"),
-            J(191, 4, 10, user="v"),
-            J(192, 4, 10, user="u"),
-        ],
+        U_THEN_V,
         [0, 185, 190, 210, 200],
     ),
     "nothing forgotten: v is first": (
         {"half_life": 0},
-        [
-            J(0, 4, 100, user="u"),
-            J(185, 1, 5, user="v"),
-            J(190, 4, 10, user="w"),
-            J(191, 4, 10, user="v"),
-            J(192, 4, 10, user="u"),
-        ],
+        U_THEN_V,
         [0, 185, 190, 200, 210],
     ),
     "equals in the order of submission; unknown users are one": (
@@ -79,7 +75,7 @@ EVENTS = st.lists(
 )
 
 
-@given(EVENTS, st.sampled_from([10.0, 1e5]))
+@given(EVENTS, st.sampled_from([10.0, 1e5, 0.0]))
 def test_usage_is_that_of_the_schedule(
     drawn: list[tuple[int, int, int, str]], half_life: float
 ) -> None:
@@ -97,7 +93,7 @@ def test_usage_is_that_of_the_schedule(
     policy._usage.take_ends_into_account(Machine(8), outcome.jobs[-1].finish_time)
     now = max(start + length for _, _, start, length in runs)
     for user, number in policy._users.items():
-        expected = slow_usage(runs, "uvw".index(user), now, half_life)
+        expected = slow_usage(runs, "uvw".index(user), now, half_life or inf)
         assert policy._usage.at(now, len(policy._users))[number] == pytest.approx(expected)
 
 

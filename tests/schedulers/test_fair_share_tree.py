@@ -1,9 +1,7 @@
-"""Fair share: usage that fades, the tree of accounts, and both algorithms, against slow twins."""
+"""Fair share: the tree of accounts, and both algorithms, against slow twins."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,38 +12,8 @@ from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
 from batsched_py.schedulers.multifactor.accounts_file import Account, Accounts, User, read_accounts
-from batsched_py.schedulers.multifactor.decayed_usage import DecayedUsage
 from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
-from helpers.fair_share_twin import SlowTree, slow_usage
-
-# Usage that fades ------------------------------------------------------------------------------
-
-
-RUNS = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(1, 9), st.integers(0, 1000), st.integers(0, 1000)),
-    max_size=12,
-)
-"""User, processors, start and length of jobs."""
-
-
-@given(RUNS, st.integers(0, 2500), st.sampled_from([1.0, 60.0, 1e4, inf]))
-def test_usage_is_that_of_all_jobs_that_ran(
-    runs: list[tuple[int, int, int, int]], now: int, half_life: float
-) -> None:
-    """However many jobs of a user start and end: what each gave, faded to now, is summed up."""
-    changes = sorted(
-        (time, user, change)
-        for user, size, start, length in runs
-        for time, change in ((start, size), (start + length, -size))
-        if time <= now
-    )
-    usage = DecayedUsage(half_life)
-    usage.add_missing_accounts(4)
-    for time, user, change in changes:
-        usage.change_use(user, change, time)
-    expected = [slow_usage(runs, user, now, half_life) for user in range(4)]
-    assert usage.at(now, 4) == pytest.approx(expected, rel=1e-9, abs=1e-6)
-
+from helpers.fair_share_twin import SlowTree
 
 # The example of Slurm's page on the classic algorithm ---------------------------------------------
 
@@ -83,46 +51,17 @@ def test_dampening_brings_the_factors_closer_together() -> None:
     assert damped == pytest.approx(np.sqrt(plain))
 
 
-# Fair Tree by hand --------------------------------------------------------------------------------
+# Fair Tree ----------------------------------------------------------------------------------------
 
-TWO = (Account("left"), Account("right"))
 
-FAIR_TREES: dict[str, tuple[Accounts, dict[str, float], dict[str, str]]] = {
-    "shares: left may use 4 times as much, so 60 : 40 is little for it": (
-        Accounts(
-            (Account("left", shares=4), Account("right")), (User("a", "left"), User("b", "right"))
-        ),
-        {"a": 60, "b": 40},
-        {"a": "2/2", "b": "1/2"},
-    ),
-    "accounts with equal level fair share are merged: their users are compared with each other": (
-        Accounts(
-            TWO,
-            (User("a", "left"), User("b", "left"), User("c", "right"), User("d", "right")),
-        ),
-        {"a": 60, "b": 40, "c": 90, "d": 10},
-        {"d": "4/4", "b": "3/4", "a": "2/4", "c": "1/4"},
-    ),
-    "a user that ties with a sibling account has the rank of its first user": (
+def test_a_user_that_ties_with_a_sibling_account_has_the_rank_of_its_first_user() -> None:
+    tree = FairShareTree(
         Accounts(
             (Account("top"), Account("sub", "top")),
             (User("a", "top"), User("b", "sub"), User("c", "sub")),
-        ),
-        {"a": 50, "b": 40, "c": 10},
-        {"a": "3/3", "c": "3/3", "b": "1/3"},
-    ),
-}
-
-
-@pytest.mark.parametrize("case", FAIR_TREES.values(), ids=FAIR_TREES)
-def test_fair_tree_by_hand(case: tuple[Accounts, dict[str, float], dict[str, str]]) -> None:
-    accounts, used, expected = case
-    tree = FairShareTree(accounts)
-    factors = tree.compute_factors(
-        np.array([used.get(user.name, 0) for user in accounts.users], float)
+        )
     )
-    got = dict(zip([user.name for user in accounts.users], factors, strict=True))
-    assert got == pytest.approx({name: float(Fraction(text)) for name, text in expected.items()})
+    assert tree.compute_factors(np.array([50.0, 40, 10])).tolist() == pytest.approx([1, 1 / 3, 1])
 
 
 @st.composite

@@ -82,19 +82,6 @@ def test_a_job_that_waits_by_choice() -> None:
     assert jobs["D"] == (1, 31, ((0, 2),))
 
 
-@pytest.mark.parametrize(("booked", "start"), [(True, 2), (False, 30)])
-def test_booked_overhead(booked: bool, start: float) -> None:
-    """A is spread and runs until 20, B of all nodes waits for it. C of 10 ends before, or not.
-
-    Without the overhead A's end is expected at 10, where no node is extra.
-    """
-    rows = [(0, 4, 10), (1, 6, 5), (2, 1, 10)]
-    jobs = placed(rows, [3, 3], overhead=1, booked_overhead=booked, **SPREAD)
-    assert jobs["A"] == (0, 20, ((0, 3), (1, 1)))
-    assert jobs["B"] == (20, 30, ((0, 3), (1, 3)))
-    assert jobs["C"].start == start
-
-
 # What the twin does not know ---------------------------------------------------------------------
 
 

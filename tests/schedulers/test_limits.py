@@ -40,15 +40,6 @@ CASES = {
     "a wide job waits for the night on an empty machine, a narrow one does not": Case(
         BY_DAY, "mon 18:00", [J(0, 3, 60), J(0, 2, 60)], [2 * HOUR, 0]
     ),
-    "a share of the machine: 3 of 4 may, 4 may not": Case(
-        [{**PRIME, "max_share": 0.75}], "mon 06:00", [J(0, 4, 60), J(0, 3, 60)], [14 * HOUR, 0]
-    ),
-    "a long job waits for the weekend; as long as the limit is not too long": Case(
-        [{**WEEK_DAYS, "max_estimate": HOUR}],
-        "mon 00:00",
-        [J(0, 1, 60, HOUR + 1), J(0, 1, 60, HOUR)],
-        [5 * DAY, 0],
-    ),
     "a job that is never allowed is rejected, and those behind it go on": Case(
         [{**WEEK_DAYS, "max_size": 3}, {"days": "sat,sun", "max_size": 2}],
         "mon 00:00",

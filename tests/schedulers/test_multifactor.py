@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import Job, Machine, Start, WaitingQueue, simulate
-from batsched_py.errors import UsageError
 from batsched_py.model.timeline import BOUNDS_PAY, Timeline
 from batsched_py.schedulers.multifactor import backfill_plan, region_plan
 from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
@@ -24,7 +23,7 @@ from batsched_py.schedulers.multifactor.overlapping import Group, make_groups
 from batsched_py.schedulers.multifactor.region_plan import RegionPlan
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
-from helpers.partitions import machine_of, run_on
+from helpers.partitions import OVER, machine_of, run_on
 from helpers.region_twin import Placed, SecondBySecond
 
 AGE_ONLY: dict[str, Any] = {
@@ -67,7 +66,6 @@ CASES = {
     "no backfilling: in the order of the priorities": Case(
         {**AGE_ONLY, "backfill": "none"}, 4, [*BLOCKED, J(2, 1, 20)], [0, 100, 150]
     ),
-    "to the second it would": Case(EXACT, 4, [*BLOCKED, J(2, 1, 100)], [0, 100, 150]),
     "fair share: at 10 the second user's job goes before that of the one who has run": Case(
         {**EXACT, "weight_age": 0, "weight_fairshare": 1},
         4,
@@ -205,16 +203,6 @@ TWO = """
     name = "right"
     nodes = "4-7"
 """
-OVER = """
-    [[nodes]]
-    count = 8
-    [[partitions]]
-    name = "all"
-    [[partitions]]
-    name = "few"
-    nodes = "4-7"
-    tier = TIER
-"""
 CHAIN = """
     [[nodes]]
     count = 12
@@ -245,41 +233,17 @@ PARTITIONED: dict[str, tuple[str, dict[str, Any], list[tuple[str, J]], list[floa
         [("all", J(0, 4, 10)), ("few", J(1, 4, 10))],
         [0, 1],
     ),
-    "a wide job of all is planned for 10: a job of few until then, none beyond": (
-        OVER.replace("TIER", "1"),
-        EXACT,
-        [("all", J(0, 6, 10)), ("all", J(1, 8, 5)), ("few", J(2, 1, 8)), ("few", J(2, 1, 9))],
-        [0, 10, 2, 15],
-    ),
     "a higher tier goes first": (
         OVER.replace("TIER", "2"),
         EXACT,
         [("all", J(0, 8, 10)), ("all", J(1, 8, 5)), ("few", J(2, 4, 7))],
         [0, 17, 10],
     ),
-    "both want what they share: a's job is planned on 0-7 from 10, b's may have 8-11": (
-        CHAIN,
-        EXACT,
-        [("a", J(0, 6, 10)), ("a", J(1, 8, 10)), ("b", J(2, 4, 15)), ("b", J(3, 5, 5))],
-        [0, 10, 2, 20],
-    ),
-    "whole nodes in both: two nodes for the first, the rest for the other": (
-        WHOLE,
-        EXACT,
-        [("whole", J(0, 5, 10)), ("other", J(0, 8, 10)), ("whole", J(1, 1, 10))],
-        [0, 0, 10],
-    ),
     "the main pass stops at the first that waits, of its partition": (
         TWO,
         {**EXACT, "backfill": "none"},
         [("left", J(0, 3, 10)), ("left", J(1, 4, 10)), ("left", J(2, 1, 5)), ("right", J(2, 1, 5))],
         [0, 10, 20, 2],
-    ),
-    "backfilling on one side only": (
-        TWO,
-        EXACT,
-        [("left", J(0, 3, 10)), ("left", J(1, 4, 10)), ("left", J(2, 1, 5)), ("left", J(2, 1, 9))],
-        [0, 10, 2, 20],
     ),
 }
 
@@ -450,27 +414,3 @@ def test_why_a_job_waits() -> None:
     before = [entry[-1].id for entry in policy._order.entries]
     do_pass(5.0)
     assert [entry[-1].id for entry in policy._order.entries] == before
-
-
-WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "a weight": ({"weight_age": -1}, "weight_age=-1"),
-    "an algorithm": ({"algorithm": "fair"}, "algorithm=fair"),
-    "qos": ({"qos": 3}, "qos=3"),
-    "a backfilling": ({"backfill": "slrum"}, r"backfill=slrum (did you mean 'slurm'?)"),
-    "no jobs": ({"bf_max_job_test": 0}, "bf_max_job_test=0"),
-    "a boolean": ({"favor_small": 1}, "favor_small=1"),
-    "an age": ({"max_age": 0}, "max_age=0"),
-    "no time": ({"half_life": "soon"}, "half_life 'soon'"),
-    "a qos": ({"qos": {"high": "x"}}, "qos: high=x"),
-    "a file": ({"accounts": "nowhere.toml"}, "nowhere.toml"),
-    "an interval": ({"bf_interval": -1}, "bf_interval=-1"),
-    "half a job": ({"bf_max_job_user": 0.5}, "bf_max_job_user=0.5"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
-def test_wrong_options(case: tuple[dict[str, Any], str]) -> None:
-    options, message = case
-    with pytest.raises(UsageError) as raised:
-        Multifactor(**options)
-    assert message in str(raised.value).replace("\x1f", "")

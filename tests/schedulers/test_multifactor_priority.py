@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from batsched_py import Job, Machine, WaitingQueue
 from batsched_py.errors import UsageError
@@ -40,67 +41,42 @@ def priorities(weights: Weights, *, tree: FairShareTree | None = None, **more: A
     return Priority(weights, tree or FairShareTree(), **more)
 
 
-def priority_of(weights: Weights, job: Job, now: float = 0.0, **more: Any) -> float:
-    """Return the priority of a job on 16 processors in two partitions, of factors 0.25 and 1."""
-    priority = priorities(weights, **more)
+SMALL = {"size_factor": SizeFactor(favor_small=True)}
+BY_TIME = {"size_factor": SizeFactor(relative_to_time=True)}
+QOS = {"qos": {"high": 20.0, "7": 5.0}}
+ALL = dict.fromkeys(["age", "fairshare", "jobsize", "partition", "qos"], 100)
+
+# What it shows, weights, the job, now, further options, the priority
+FACTORS: list[tuple[str, dict[str, int], dict[str, Any], float, dict[str, Any], float]] = [
+    ("age: half of seven days", {"age": 100}, {"submit": DAY}, 4.5 * DAY, {}, 50),
+    ("size: 4 of 16 processors", {"jobsize": 100}, {}, 0, {}, 25),
+    ("size: favoring small jobs", {"jobsize": 100}, {}, 0, SMALL, 75),
+    ("size: over the hour of the estimate", {"jobsize": 1200}, {}, 0, BY_TIME, 5),
+    ("size: of a minute at least", {"jobsize": 100}, {"estimate": 1.0}, 0, BY_TIME, 25),
+    ("partition: the first's", {"partition": 100}, {}, 0, {}, 25),
+    ("partition: the second's", {"partition": 100}, {"partition": 1}, 0, {}, 100),
+    ("QOS: the highest", {"qos": 100}, {"queue": "high"}, 0, QOS, 100),
+    ("QOS: a number of a log, a quarter of it", {"qos": 100}, {"queue": 7}, 0, QOS, 25),
+    ("fair share: nothing used yet", {"fairshare": 100}, {}, 0, {}, 100),
+    ("nice is subtracted", {"jobsize": 100}, {"nice": 15}, 0, {}, 10),
+    ("the sum", ALL, {"queue": 7}, 3.5 * DAY, QOS, 50 + 100 + 25 + 25 + 25),
+]
+
+
+@pytest.mark.parametrize("case", FACTORS, ids=lambda case: case[0])
+def test_factors(case: tuple[Any, ...]) -> None:
+    """On 16 processors in two partitions, of factors 0.25 and 1."""
+    _, weights, fields, now, more, expected = case
+    job = a_job(**fields)
+    priority = priorities(structs.replace(NONE, **weights), **more)
     priority.usage.take_ends_into_account(Machine(16), now)
     priority.add_jobs([job], 16, [0.25, 1.0])
-    return priority.compute(job, now)
-
-
-SMALL = SizeFactor(favor_small=True)
-BY_TIME = SizeFactor(relative_to_time=True)
-QOS = {"high": 20.0, "7": 5.0}
-
-FACTORS: dict[str, tuple[float, float]] = {
-    "age: half of seven days": (
-        priority_of(Weights(100, 0, 0, 0, 0), a_job(submit=DAY), 4.5 * DAY),
-        50,
-    ),
-    "size: 4 of 16 processors": (priority_of(Weights(0, 0, 100, 0, 0), a_job()), 25),
-    "size: favoring small jobs": (
-        priority_of(Weights(0, 0, 100, 0, 0), a_job(), size_factor=SMALL),
-        75,
-    ),
-    "size: over the 60 minutes of the estimate": (
-        priority_of(Weights(0, 0, 1200, 0, 0), a_job(), size_factor=BY_TIME),
-        5,
-    ),
-    "size: of a minute at least": (
-        priority_of(Weights(0, 0, 100, 0, 0), a_job(estimate=1.0), size_factor=BY_TIME),
-        25,
-    ),
-    "partition: the first's": (priority_of(Weights(0, 0, 0, 100, 0), a_job()), 25),
-    "partition: the second's": (priority_of(Weights(0, 0, 0, 100, 0), a_job(partition=1)), 100),
-    "QOS: the highest": (
-        priority_of(Weights(0, 0, 0, 0, 100), a_job(queue="high"), qos=QOS),
-        100,
-    ),
-    "QOS: a number of a log, a quarter of the highest": (
-        priority_of(Weights(0, 0, 0, 0, 100), a_job(queue=7), qos=QOS),
-        25,
-    ),
-    "fair share: whoever has used nothing has all of it": (
-        priority_of(Weights(0, 100, 0, 0, 0), a_job()),
-        100,
-    ),
-    "nice is subtracted": (priority_of(Weights(0, 0, 100, 0, 0), a_job(nice=15)), 10),
-    "the sum": (
-        priority_of(Weights(100, 100, 100, 100, 100), a_job(queue=7), 3.5 * DAY, qos=QOS),
-        50 + 100 + 25 + 25 + 25,
-    ),
-}
-
-
-@pytest.mark.parametrize("case", FACTORS.values(), ids=FACTORS)
-def test_factors(case: tuple[float, float]) -> None:
-    got, expected = case
-    assert got == pytest.approx(expected)
+    assert priority.compute(job, now) == pytest.approx(expected)
 
 
 def test_nice_is_a_number() -> None:
     with pytest.raises(UsageError, match="nice is 'very'"):
-        priority_of(NONE, a_job(nice="very"))
+        priorities(NONE).add_jobs([a_job(nice="very")], 16, [1.0])
 
 
 # The order of the queue --------------------------------------------------------------------------
@@ -127,15 +103,6 @@ def test_fair_share_is_computed_every_calc_period() -> None:
     assert ordered(order, priority, queue, 299.0) == ["j0", "j1"]
     assert ordered(order, priority, queue, 300.0) == ["j1", "j0"]
     assert priority.nb_computed == 2
-
-
-def test_a_higher_tier_goes_first_whatever_the_priorities() -> None:
-    priority = priorities(Weights(0, 0, 100, 0, 0))
-    queue = WaitingQueue()
-    for job in (a_job(0, 16), a_job(1, 1, partition=1), a_job(2, 2, partition=1)):
-        queue.append(job)
-    order = WaitingOrder(priority, [1, 2], [0.0, 0.0], 16)
-    assert ordered(order, priority, queue, 0.0) == ["j2", "j1", "j0"]
 
 
 EVENTS = st.lists(

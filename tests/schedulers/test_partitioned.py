@@ -7,30 +7,20 @@ from math import inf
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py import Job, Machine, WaitingQueue
 from batsched_py.errors import InvariantError, UsageError
-from batsched_py.processors.sets import ProcessorSet, to_text
-from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.processors.sets import to_text
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
-from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.easy import Easy
-from batsched_py.schedulers.easy_fixed import EasyFixed
-from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.schedulers.filler import Filler
 from batsched_py.schedulers.grid.grid_policy import Grid
 from batsched_py.schedulers.partitioned import Partitioned, adapt_to_partitions
 from batsched_py.schedulers.planning.planning_policy import Planning
-from batsched_py.schedulers.slack import Slack
-from batsched_py.schedulers.ups import Ups
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import check_machine, starts
-from batsched_py.workload.machine_description import MachineDescription, Outage, Partition
-from helpers.partitions import machine_of, run_on
+from batsched_py.testing import starts
+from helpers.partitions import OVER, machine_of, run_on
 
 Jobs = list[tuple[str, J]]
 TWO = """
@@ -43,16 +33,6 @@ TWO = """
     [[partitions]]
     name = "long"
     nodes = "4-7"
-"""
-OVER = """
-    [[nodes]]
-    count = 8
-    [[partitions]]
-    name = "all"
-    [[partitions]]
-    name = "few"
-    nodes = "4-7"
-    tier = TIER
 """
 WHOLE = """
     [[nodes]]
@@ -178,109 +158,6 @@ def test_a_plan_holds_no_jobs_that_wait_for_an_outage(policy: Callable[[], Any])
 
 def in_order(outcome: Outcome) -> list[Any]:
     return sorted(outcome.jobs, key=lambda job: job.description.id)
-
-
-POLICIES: dict[str, Callable[[], Any]] = {
-    **{kind.__name__: kind for kind in (Easy, EasyFixed, Fcfs, Filler, Conservative, Creasy, Ups)},
-    **{kind.__name__: kind for kind in (Planning, Dynp, Slack)},
-}
-
-
-@st.composite
-def machines(draw: st.DrawFn) -> MachineDescription:
-    """Up to three partitions of six nodes of two processors, with limits, and two outages."""
-    nodes = st.tuples(st.integers(0, 5), st.integers(0, 5)).map(sorted)
-    partitions = []
-    for number in range(draw(st.integers(1, 3))):
-        first, last = draw(nodes)
-        partitions.append(
-            Partition(
-                name=f"p{number}",
-                number=number,
-                processors=ProcessorSet.interval(2 * first, 2 * (last + 1 - first)),
-                unit=draw(st.sampled_from([1, 1, 2])),
-                tier=draw(st.integers(1, 2)),
-                max_walltime=draw(st.sampled_from([inf, 8.0])),
-                max_running_jobs_per_user=draw(st.sampled_from([None, None, 1, 2])),
-                max_processors_per_user=draw(st.sampled_from([None, None, 4])),
-            )
-        )
-    outages = []
-    for _ in range(draw(st.integers(0, 2))):
-        first, last = draw(nodes)
-        begin = draw(st.integers(0, 30))
-        outages.append(
-            Outage(
-                begin=begin,
-                end=begin + draw(st.integers(1, 10)),
-                processors=ProcessorSet.interval(2 * first, 2 * (last + 1 - first)),
-                planned=draw(st.booleans()),
-            )
-        )
-    return MachineDescription(
-        nb_processors=12, partitions=tuple(partitions), outages=tuple(outages)
-    )
-
-
-@st.composite
-def loads(draw: st.DrawFn) -> Jobs:
-    """Jobs of three partitions and two users."""
-    one = st.builds(
-        lambda partition, submit, size, run, more, user: (
-            f"p{partition}",
-            J(submit, size, run, run + more, user=user),
-        ),
-        *(st.integers(0, 2), st.integers(0, 30), st.integers(1, 6), st.integers(1, 9)),
-        *(st.integers(0, 3), st.sampled_from("uv")),
-    )
-    return draw(st.lists(one, min_size=1, max_size=14))
-
-
-@given(st.sampled_from(sorted(POLICIES)), machines(), loads())
-def test_what_always_holds(policy: str, machine: MachineDescription, jobs: Jobs) -> None:
-    """Each job that may run does, in its partition; limits hold; outages are empty."""
-    outcome = run_on(machine, POLICIES[policy], jobs)
-    check_machine(outcome)
-    ran = [job for job in in_order(outcome) if job.final_state != REJECTED]
-    for job, (name, _) in zip(in_order(outcome), jobs, strict=True):
-        part = machine.partitions[machine.find_place(name)]
-        admitted = part.admits(job.description.size, job.description.walltime)
-        assert (job.final_state != REJECTED) == admitted
-        if admitted:
-            assert not job.alloc - part.processors
-            _check_outages(job, machine)
-    for job in ran:
-        _check_limits(job, ran, machine)
-
-
-def _check_outages(job: Any, machine: MachineDescription) -> None:
-    for outage in machine.outages:
-        if outage.processors & job.alloc:
-            assert not outage.begin <= job.start_time < outage.end
-            ends = job.start_time + job.description.walltime <= outage.begin
-            assert ends or job.start_time >= outage.end or not outage.planned
-
-
-def _check_limits(job: Any, ran: list[Any], machine: MachineDescription) -> None:
-    """What a user has running in a partition when a job of his starts."""
-    place = machine.find_place(job.description.extra["partition"])
-    part = machine.partitions[place]
-    beside = [
-        other
-        for other in ran
-        if machine.find_place(other.description.extra["partition"]) == place
-        and other.description.user == job.description.user
-        and other.start_time <= job.start_time < other.finish_time
-    ]
-    if part.max_running_jobs_per_user:
-        assert len(beside) <= part.max_running_jobs_per_user
-    if part.max_processors_per_user:
-        assert sum(len(other.alloc) for other in beside) <= part.max_processors_per_user
-    if part.unit > 1:
-        nodes = {p // 2 for p in job.alloc}
-        for other in ran:
-            together = other.start_time <= job.start_time < other.finish_time
-            assert other is job or not together or not nodes & {p // 2 for p in other.alloc}
 
 
 def test_what_does_not_go_together() -> None:

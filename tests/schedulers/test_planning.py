@@ -6,7 +6,7 @@ Numbers in the names of tests are those of the list of properties in the specifi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -117,46 +117,6 @@ def test_property_1_and_2_as_early_as_possible(
 
 
 # Reservations ----------------------------------------------------------------------------------
-
-
-class Reserved(NamedTuple):
-    """Jobs on 4 processors, what some ask for, and their starts by each kind of admission.
-
-    None: the same against what runs and is reserved as against the full plan.
-    """
-
-    jobs: list[J]
-    fields: dict[int, dict[str, Any]]
-    full: list[Any]
-    against_running: list[Any] | None = None
-
-
-def at(**starts: float) -> dict[int, dict[str, Any]]:
-    """Return the fields of jobs that ask for a start: ``at(j1=5)`` for job 1."""
-    return {int(job[1:]): {"reserved_start": start} for job, start in starts.items()}
-
-
-RESERVATIONS = {
-    "it starts when it was asked for, though all is free before, without any event then": Reserved(
-        [J(0, 4, 5)], at(j0=7), [7]
-    ),
-    "batch jobs go around it: the first fits before, the second does not": Reserved(
-        [J(0, 4, 5), J(0, 4, 10), J(0, 1, 11)], at(j0=10), [10, 0, 15]
-    ),
-    "a job that is only planned is in its way, or not: that is what admission says": Reserved(
-        [J(0, 4, 10), J(1, 4, 5), J(2, 3, 6)], at(j2=12), [0, 10, None], [0, 18, 12]
-    ),
-}
-
-
-@pytest.mark.parametrize("sentence", RESERVATIONS)
-@pytest.mark.parametrize("make", PLANNERS)
-def test_reservations_by_hand(make: Any, sentence: str) -> None:
-    jobs, fields, full, against_running = RESERVATIONS[sentence]
-    load = with_fields(workload(jobs, 4), fields)
-    assert starts(run(load, make())) == full
-    other = make(admission="against_running_and_reserved")
-    assert starts(run(load, other)) == (against_running or full)
 
 
 @st.composite

@@ -56,14 +56,6 @@ def _check_order(steps: list[tuple[float, int | None, bool]]) -> None:
     assert not open_ or agenda.now == max(open_)[0]
 
 
-def test_what_happens_may_set_and_cancel_timers_of_now() -> None:
-    agenda = Agenda()
-    agenda.at(0.0, lambda: agenda.cancel(later))
-    agenda.at(0.0, lambda: agenda.send(m.RequestedCall(timestamp=0.0)))
-    later = agenda.at(0.0, lambda: [m.RequestedCall(timestamp=9.0)])
-    assert list(map(_times, agenda.instants())) == [[0.0]]
-
-
 def test_something_may_follow_on_each_thing_that_happens() -> None:
     agenda = Agenda()
     for time in (1.0, 1.0, 2.0):

@@ -138,20 +138,25 @@ def said_by(name: str, content: Any) -> m.Event:
     return decision
 
 
+def probe(now: float) -> m.Event:
+    return m.CreateProbe(timestamp=now, probe_id="p", resources=from_text("0"), period=1)
+
+
 @pytest.mark.parametrize(
-    "second", [periodically(5, 1, "q"), periodically(3, 1)], ids=["divide", "same id"]
+    ("decisions", "why"),
+    [
+        ([periodically(3, 2), periodically(3, 1)], "CallMeLaterEvent"),
+        ([probe], "energy"),
+        ([execute("w0!2", "0-1", [0])], "it has 1"),
+        ([execute("w0!1", "0-1", [0, 2])], "0 to 1"),
+        ([execute("w0!1", "0-1", [])], "is empty"),
+    ],
 )
-def test_periodic_calls_that_do_not_go_together(second: Callable[[float], m.Event]) -> None:
-    with pytest.raises(ProtocolError, match="CallMeLaterEvent"):
-        run({0.0: [periodically(3, 2), second]})
-
-
-def test_probes_need_energy() -> None:
-    probe: Callable[[float], m.Event] = lambda now: m.CreateProbe(  # noqa: E731
-        timestamp=now, probe_id="p", resources=from_text("0"), period=1
-    )
-    with pytest.raises(ProtocolError, match="energy"):
-        run({0.0: [probe]})
+def test_decisions_that_make_no_sense(
+    decisions: list[Callable[[float], m.Event]], why: str
+) -> None:
+    with pytest.raises(ProtocolError, match=why):
+        run({1.0: decisions}, [job("each"), job("two", name="2")])
 
 
 def test_command_lines_of_batsim_5_are_known() -> None:
@@ -175,38 +180,6 @@ def test_options_that_batsim_5_does_not_have(wrong: str) -> None:
 # Executors and hosts -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("profile", "alloc", "places", "end"),
-    [
-        ("each", "0-1", [0, 1, 1], 21.0),
-        ("all", "0-2", [0, 1, 2, 2], 7.0),
-        ("two", "0-1", [1, 1], 12.0),
-        ("parts", "0-1", [1, 1, 0], 61.0),
-        ("d", "0-1", [0, 9, 7], 11.0),
-        ("each", "0-2", None, 11.0),
-    ],
-)
-def test_executors_are_those_of_the_mapping_or_as_the_job_asks(
-    profile: str, alloc: str, places: list[int] | None, end: float
-) -> None:
-    """Each executor of ``each`` has 10 Gflop, those of ``all`` have 12 together; hosts: 1 Gf."""
-    events = run({1.0: [execute("w0!1", alloc, places)]}, [job(profile)])
-    assert ends(events) == [(pytest.approx(end), "COMPLETED_SUCCESSFULLY")]
-
-
-@pytest.mark.parametrize(
-    ("profile", "places", "why"),
-    [
-        ("two", [0], "it has 1"),
-        ("each", [0, 2], "0 to 1"),
-        ("each", [], "is empty"),
-    ],
-)
-def test_mappings_that_do_not_fit(profile: str, places: list[int], why: str) -> None:
-    with pytest.raises(ProtocolError, match=why):
-        run({1.0: [execute("w0!1", "0-1", places)]}, [job(profile)])
-
-
 # Machines ------------------------------------------------------------------------------------
 
 
@@ -220,20 +193,12 @@ def test_no_job_starts_in_a_pstate_to_sleep_or_to_pass(pstate: int, sleepy: Path
     for late in (start, switch("0", 0, turned=True), switch("0", 2, turned=True)):
         with pytest.raises(ProtocolError, match="was changed to"):
             run({1.0: [there, call(3)], 3.0: [late]}, [job("d", 1)], platform)
+    asleep: Said = {1.0: [switch("0", 2, turned=True), call(20)]}
+    changed = [switch("0", 1), switch("0", 0, turned=True)]
+    with pytest.raises(ProtocolError, match="another kind"):
+        run(asleep | {20.0: changed}, [job("d", 1)], platform)
     with pytest.raises(ProtocolError, match="pstates 0 to 4"):
         run({1.0: [switch("0", 5)]}, [job("d", 1)], platform)
-
-
-def test_a_sleeping_machine_is_turned_on_from_a_sleep_pstate(sleepy: Path) -> None:
-    def said(*pstates: int) -> Said:
-        said: Said = {1.0: [switch("0", 2, turned=True), call(20)]}
-        changes = [switch("0", pstate) for pstate in pstates]
-        return said | {20.0: [*changes, switch("0", 0, turned=True), call(40)], 40.0: [start]}
-
-    start, jobs, platform = execute("w0!1", "0"), [job("d", 1)], read_platform(sleepy)
-    assert ends(run(said(1, 2), jobs, platform)) == [(50.0, "COMPLETED_SUCCESSFULLY")]
-    with pytest.raises(ProtocolError, match="another kind"):
-        run(said(1), jobs, platform)
 
 
 def test_a_role_that_was_given_is_told(sleepy: Path) -> None:
@@ -241,14 +206,23 @@ def test_a_role_that_was_given_is_told(sleepy: Path) -> None:
     assert [host.properties.get("role") for host in platform.hosts] == [None, "compute_node"]
 
 
-@pytest.mark.parametrize(("mmax", "nb"), [(0, 2), (1, 1), (2, 2)])
-def test_the_smaller_limit_of_machines_counts(
-    mmax: int, nb: int, sleepy: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("version", "mmax", "of_load", "nb"),
+    [
+        *((5, 0, 2, 2), (5, 1, 2, 1), (5, 2, 2, 2), (5, 2, 1, 1), (5, 1, None, 1)),
+        *((4, 0, 2, 2), (4, 1, 2, 2), (4, 2, 1, 1), (4, 1, None, 1)),
+    ],
+)
+def test_the_smaller_limit_of_machines_counts_for_batsim_5(
+    version: int, mmax: int, of_load: int | None, nb: int, sleepy: Path, tmp_path: Path
 ) -> None:
-    load = tmp_path / "load.json"
-    load.write_text('{"nb_res": 2, "jobs": [], "profiles": {}}')
-    inputs = Inputs(platform=sleepy, workloads=[load], mmax=mmax, mmax_workload=True)
-    assert len(prepare(inputs, Options(protocol=5)).platform.hosts) == nb
+    """For Batsim 4 it is the one of the workloads."""
+    for name, nb_res in (("a", of_load or 2), ("b", 1)):
+        content = f'{{"nb_res": {nb_res}, "jobs": [], "profiles": {{}}}}'
+        (tmp_path / f"{name}.json").write_text(content)
+    loads = [tmp_path / "a.json", tmp_path / "b.json"]
+    inputs = Inputs(platform=sleepy, workloads=loads, mmax=mmax, mmax_workload=of_load is not None)
+    assert len(prepare(inputs, Options(protocol=version)).platform.hosts) == nb
 
 
 # Profiles ------------------------------------------------------------------------------------
@@ -342,38 +316,32 @@ def test_unions_and_enumerations_may_be_numbers() -> None:
     assert (often.period, often.nb_periods) == (2.0, 3)
 
 
-@pytest.mark.parametrize("kind", [0, 3, "Twice", True])
-def test_unions_of_no_such_kind(kind: Any) -> None:
-    content = {"call_me_later_id": "c", "when_type": kind, "when": {}}
-    with pytest.raises(ProtocolError, match="CallMeLaterEvent"):
-        said_by("CallMeLaterEvent", content)
+CALL = {"call_me_later_id": "c", "when_type": "OneShot", "when": {"time": 3}}
+SEQUENCE = {
+    "id": "dyn!s",
+    "profile_type": "SequentialCompositionProfile",
+    "profile": {"profile_ids": ["p"]},
+}
 
 
-def test_what_has_no_content_may_leave_it_out() -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("CallMeLaterEvent", CALL | {"when_type": 0}, "CallMeLaterEvent"),
+        ("CallMeLaterEvent", CALL | {"when_type": 3}, "CallMeLaterEvent"),
+        ("CallMeLaterEvent", CALL | {"when_type": True}, "CallMeLaterEvent"),
+        ("CallMeLaterEvent", CALL | {"call_me_later_id": ""}, "length"),
+        ("RejectJobEvent", None, "RejectJobEvent"),
+        ("RegisterProfileEvent", {"profile": SEQUENCE}, "profile_ids has 'p'"),
+        ("ChangeHostsPStateEvent", {"host_ids": "1-0", "pstate": 0}, "host_ids"),
+        ("ChangeHostsPStateEvent", {"host_ids": "0,1", "pstate": 0}, "host_ids"),
+        ("ChangeHostsPStateEvent", {"host_ids": "4", "pstate": 0}, "host_ids"),
+    ],
+)
+def test_decisions_that_are_none(name: str, content: Any, why: str) -> None:
     assert isinstance(said_by("FinishRegistrationEvent", None), m.Notify)
-    with pytest.raises(ProtocolError, match="RejectJobEvent"):
-        said_by("RejectJobEvent", None)
-
-
-def test_parts_say_their_workload_and_calls_have_a_name() -> None:
-    content = {
-        "id": "dyn!s",
-        "profile_type": "SequentialCompositionProfile",
-        "profile": {"profile_ids": ["p"]},
-    }
-    with pytest.raises(ProtocolError, match="profile_ids has 'p'"):
-        said_by("RegisterProfileEvent", {"profile": content})
-    with pytest.raises(ProtocolError, match="length"):
-        said_by(
-            "CallMeLaterEvent",
-            {"call_me_later_id": "", "when_type": "OneShot", "when": {"time": 3}},
-        )
-
-
-@pytest.mark.parametrize("hosts", ["", "1-0", "0,1", "4"])
-def test_sets_of_hosts_that_are_none(hosts: str) -> None:
-    with pytest.raises(ProtocolError, match="host_ids"):
-        assert said_by("ChangeHostsPStateEvent", {"host_ids": hosts, "pstate": 0}) is None
+    with pytest.raises(ProtocolError, match=why):
+        said_by(name, content)
 
 
 # The order of rows ---------------------------------------------------------------------------

@@ -89,12 +89,8 @@ PARTS = {
     "dc": composed("d", "c"),
     "cd": composed("c", "d"),
     "dcd": composed("d", "c", "d"),
-    "again": composed("d", "c", repeat=2),
-    "nested": composed("d", "dc"),
     "second": {"type": "parallel", "cpu": [0, 10 * GIGA], "com": [0] * 4},
     "ds": composed("d", "second"),
-    "send": {"type": "send", "msg": {}, "sleeptime": 20},
-    "sc": composed("send", "c"),
 }
 STOP = kill("w0!j")
 
@@ -177,7 +173,6 @@ MALFORMED: dict[str, tuple[Host, str]] = {
     "none at all": (power_of(None), "'h' has no property wattage_per_state"),
     "too few": (power_of("1:2,1:2"), "4 speeds and 2 values of wattage_per_state"),
     "a comma too many": (power_of("1:2,", nb=1), "wattage_per_state ''"),
-    "four numbers": (power_of("1:2:3:4", nb=1), "wattage_per_state '1:2:3:4', expected"),
     "endless": (power_of("1:inf", nb=1), "wattage_per_state '1:inf', expected"),
     "sleep with two numbers": (power_of(FOUR, "1:2"), "sleep_pstates '1:2', expected SLEEP:OFF:ON"),
     "pstates that there are not": (power_of(FOUR, "1:2:4"), "'1:2:4', expected.*from 0 to 3"),
@@ -195,8 +190,6 @@ def test_malformed(sentence: str) -> None:
     wrong, message = MALFORMED[sentence]
     with pytest.raises(PlatformError, match=message):
         read_power_states(wrong)
-    with pytest.raises(PlatformError, match=message):
-        simulate(Timetable({}), platform=Platform([wrong]), options=ENERGY)
 
 
 def test_well_formed() -> None:
@@ -205,9 +198,3 @@ def test_well_formed() -> None:
     assert states.watts[:2] == (Watts(100, 100, 200), Watts(80, 90, 150))
     assert states.sleep == {2: SleepState(1, 3)}
     assert states.passing == {1, 3}
-
-
-def test_other_queries() -> None:
-    ask = say(m.Query, requests={"waiting_time": {}})
-    with pytest.raises(ProtocolError, match="waiting_time"):
-        simulate(Timetable({0: [ask]}), platform=Platform([power_of("1:2", nb=1)]), options=ENERGY)

@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import InputError, ProtocolError
-from batsched_py.protocol import messages as m
 from batsched_py.simulator.batsim4.external_events import ExternalEvent, read_events
 from batsched_py.simulator.engine import Options, Outcome
-from batsched_py.simulator.machines import MachineState
-from helpers.processors import processors
 from helpers.scripted_schedulers import (
     Make,
     Timetable,
@@ -49,14 +46,9 @@ def read(folder: Path, *texts: str, forward: bool = False) -> list[ExternalEvent
 # Files --------------------------------------------------------------------------------------------
 
 ORDERS: dict[str, tuple[list[str], list[tuple[float, str]]]] = {
-    "empty lines count": (["\n  \r\n" + gone(1)], [(1, "0:3")]),
     "in order of time, not of lines": (
-        [gone(5) + gone(2, "1") + gone(3, "2")],
-        [(2, "0:2"), (3, "0:3"), (5, "0:1")],
-    ),
-    "at one time in order of lines": (
-        [gone(5) + back(5) + gone(5)],
-        [(5, "0:1"), (5, "0:2"), (5, "0:3")],
+        ["\n  \r\n" + gone(5) + gone(2, "1") + gone(3, "2") + gone(3, "3")],
+        [(2, "0:4"), (3, "0:5"), (3, "0:6"), (5, "0:3")],
     ),
     "of several files together": (
         [gone(1) + gone(5, "1"), back(3)],
@@ -83,7 +75,6 @@ MALFORMED: dict[str, tuple[str, str]] = {
     ),
     "unavailable twice": (gone(1, "0-1") + gone(2, "1-2"), "0:2: '1' is unavailable already"),
     "available from the beginning": (back(1, "2"), "0:1: '2' is available already"),
-    "in the order of time, not of lines": (back(2) + gone(3), "0:1: '0' is available already"),
     "machines with commas": (gone(1, "0,1"), "0:1: resources: '0,1' is not a set"),
 }
 
@@ -106,16 +97,6 @@ def run(
     scheduler = Timetable(plan)
     load = workload(PROFILES, *(job(name, name.rstrip("0123")) for name in names))
     return scheduler, simulate(scheduler, load, Options(**options), events=events)
-
-
-def notices(scheduler: Timetable) -> list[tuple[float, str, dict[str, Any]]]:
-    """Return all notices but that of the last static job."""
-    return [
-        (message.now, event.type, event.details)
-        for message in scheduler.seen
-        for event in message.events
-        if isinstance(event, m.Notify) and event.type != "no_more_static_job_to_submit"
-    ]
 
 
 RUNS: dict[str, tuple[str, dict[float, list[Make]], dict[str, tuple[str, float]]]] = {
@@ -145,33 +126,6 @@ def test_running_jobs_survive(sentence: str, sharing: bool, tmp_path: Path) -> N
     assert ends(outcome) == expected
 
 
-REFUSED: dict[str, tuple[str, float, str]] = {
-    "at the instant it is gone": (gone(2), 2, "0"),
-    "while some of them are back": (gone(2, "0-1") + back(4, "1"), 5, "0-1"),
-}
-
-
-@pytest.mark.parametrize("sentence", REFUSED)
-def test_no_job_starts_there(sentence: str, tmp_path: Path) -> None:
-    text, time, alloc = REFUSED[sentence]
-    load = workload(PROFILES, job("j", "wait", size=len(processors(alloc))))
-    with pytest.raises(ProtocolError, match=r"machine \d is unavailable"):
-        simulate(Timetable({time: [execute("w0!j", alloc)]}), load, events=read(tmp_path, text))
-
-
-def test_back_while_its_job_still_runs(tmp_path: Path) -> None:
-    plan = {0: [execute("w0!wait1", "0")], 3: [execute("w0!wait2", "0")]}
-    with pytest.raises(ProtocolError, match="'0': machine 0 is computing"):
-        run(plan, read(tmp_path, gone(1) + back(2)), "wait1", "wait2")
-
-
-def test_time_unavailable(tmp_path: Path) -> None:
-    """Two machines for 3 s, one of which was computing before and goes on after that for 1 s."""
-    events = read(tmp_path, gone(1, "0-1") + back(4, "0-1"))
-    load = workload({"five": delay(5)}, job("j", "five"))
-    outcome = simulate(Timetable({0: [execute("w0!j", "0")]}), load, events=events)
-    assert outcome.machines is not None
-    times = outcome.machines.times()
-    assert times[MachineState.UNAVAILABLE] == 6
-    assert times[MachineState.COMPUTING] == 2
-    assert times[MachineState.IDLE] == 1  # until machine 1 was gone: what is last is not counted
+def test_no_job_starts_at_the_instant_it_is_gone(tmp_path: Path) -> None:
+    with pytest.raises(ProtocolError, match="machine 0 is unavailable"):
+        run({2: [execute("w0!wait", "0")]}, read(tmp_path, gone(2)), "wait")

@@ -17,7 +17,6 @@ from batsched_py.simulator.platform.hosts import (
     make_homogeneous,
     scale_speeds,
 )
-from batsched_py.simulator.platform.network import Network
 from helpers.scripted_schedulers import (
     GIGA,
     Timetable,
@@ -39,16 +38,6 @@ def test_homogeneous_and_scaled() -> None:
     for wrong in (0, -1, 10**9):
         with pytest.raises(PlatformError):
             make_homogeneous(wrong)
-
-
-def test_scaling_and_limiting_keep_storages_and_network() -> None:
-    network = Network(problem="none")
-    platform = Platform([Host("a", (1.0,)), Host("b", (1.0,))], [Host("s", (4.0,))], network)
-    for other in (scale_speeds(platform, 3.0), limit_hosts(platform, 1)):
-        assert other.storages == platform.storages
-        assert other.network is network
-    assert [host.speed for host in scale_speeds(platform, 3.0).hosts] == [3.0, 3.0]
-    assert [host.name for host in limit_hosts(platform, 1).hosts] == ["a"]
 
 
 def test_a_limit_that_limits_nothing_changes_nothing() -> None:
@@ -101,12 +90,6 @@ def test_executors_that_would_share_cores_are_refused() -> None:
     assert ends(simulate(Timetable({0: [start]}), load, platform=of_cores(1)))["j"][1] == 6
     with pytest.raises(ProtocolError, match="executors on machine 1"):
         simulate(Timetable({0: [start]}), load, platform=of_cores(2))
-
-
-@pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan")])
-def test_no_platform_has_such_speeds(factor: float) -> None:
-    with pytest.raises(PlatformError, match="speed factor"):
-        make_homogeneous(2, factor)
 
 
 def test_a_host_begins_in_its_pstate() -> None:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import PlatformError
-from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.network import Network
 from batsched_py.simulator.platform.platform_reader import read_platform
 from helpers.parallel_tasks_twin import one_by_one
@@ -32,19 +31,6 @@ def way(network: Network, source: str, target: str) -> tuple[list[str], float]:
 
 
 # Clusters ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "links", "latency"),
-    [
-        ("a0", "a3", "A_link_0_UP A_backbone A_link_3_DOWN", 600e-6),
-        ("m0", "a1", "M_link_0_UP M_backbone backbone A_backbone A_link_1_DOWN", 1600e-6),
-    ],
-)
-def test_clusters_and_between_them(
-    ref_cluster: Platform, source: str, target: str, links: str, latency: float
-) -> None:
-    assert way(ref_cluster.network, source, target) == (links.split(), latency)
 
 
 SHARED, FATPIPE = 'sharing_policy="SHARED"', 'sharing_policy="FATPIPE" bb_bw="5" bb_lat="3"'
@@ -161,13 +147,6 @@ def test_coordinates_are_milliseconds(
     )
     network = network_of(tmp_path, f'<zone id="z" routing="Vivaldi">{MASTER}{hosts}</zone>')
     assert way(network, source, target) == ([], latency)
-
-
-@pytest.mark.parametrize("text", ["nan 0 0", "0 0", "x y z"])
-def test_coordinates_that_are_none(tmp_path: Path, text: str) -> None:
-    body = f'<zone id="z" routing="Vivaldi">{MASTER}<host id="a" speed="1" coordinates="{text}"/>'
-    with pytest.raises(PlatformError, match=f"'{text}'"):
-        network_of(tmp_path, f"{body}</zone>").find_route("a", "a")
 
 
 # Zones in zones ----------------------------------------------------------------------------------

@@ -134,26 +134,6 @@ def test_refuses_what_is_no_platform(tmp_path: Path, content: str) -> None:
         read_platform(tmp_path / "none.xml")
 
 
-DIGITS = "9" * 5000
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (f'<host id="h" speed="1,2" pstate="{DIGITS}"/>', "a number below 2"),
-        (f'<host id="h" speed="1{" " * 10**5}!"/>', "such as '1Gf'"),
-    ],
-)
-def test_what_is_huge_is_refused_at_once_and_in_a_few_words(
-    tmp_path: Path, body: str, message: str
-) -> None:
-    begin = process_time()
-    with pytest.raises(PlatformError, match=message) as caught:
-        read_platform(write(tmp_path, f'<zone id="z" routing="Full">{body}</zone>'))
-    assert process_time() - begin < 5  # what is quadratic takes 25 s
-    assert len(str(caught.value)) < len(str(tmp_path)) + 320
-
-
 def test_hosts_of_a_cluster_share_what_they_have(tmp_path: Path) -> None:
     """A million hosts, times a thousand properties or speeds, would not fit into memory."""
     speeds = ",".join(["1"] * 500)
@@ -163,10 +143,6 @@ def test_hosts_of_a_cluster_share_what_they_have(tmp_path: Path) -> None:
     assert (first.name, second.name) == ("0", "1")
     assert first.properties is second.properties
     assert first.speeds is second.speeds
-    path = write(tmp_path, f"{body}</cluster></zone>")
-    platform = read_platform(path, roles={"0": "storage"})
-    assert platform.storages[0].properties["role"] == "storage"
-    assert "role" not in platform.hosts[0].properties
 
 
 @pytest.mark.parametrize("around", ["", "<zone id='z' routing='Full'>"])
@@ -218,31 +194,24 @@ def test_roles(
 
 
 @pytest.mark.parametrize("zero", range(4))
-@pytest.mark.parametrize("role", ["master", "storage", "compute_node"])
 @pytest.mark.parametrize("energy", [False, True])
-def test_speed_0_only_where_nothing_computes(
-    tmp_path: Path, role: str, zero: int, energy: bool
-) -> None:
+def test_speed_0_only_where_nothing_computes(tmp_path: Path, zero: int, energy: bool) -> None:
     """Of four pstates the first is the usual one, then: to sleep, and two that are passed."""
     speeds = ",".join("0f" if at == zero else "1Gf" for at in range(4))
-    others = "".join(
-        f'<host id="{name}" speed="1Gf"><prop id="wattage_per_state" value="1:2"/></host>'
-        for name in ("h1", *(["master_host"] if role != "master" else []))
-    )
-    given = "" if role == "master" else f'<prop id="role" value="{role}"/>'
-    body = (
-        f'<zone id="z" routing="Full">{others}<host id="h0" speed="{speeds}">'
-        f'{given}<prop id="wattage_per_state" value="1:2,1:2,1:2,1:2"/>'
-        '<prop id="sleep_pstates" value="1:2:3"/></host></zone>'
-    )
-    path = write(tmp_path, body)
-    inputs = Inputs(platform=path, master_host="h0" if role == "master" else "master_host")
-    computes = role == "compute_node"
-    if computes and (zero == 0 or (energy and zero != 1)):
-        with pytest.raises(PlatformError, match=rf"'h0' .* in pstate {zero}"):
-            prepare(inputs, Options(energy=energy))
-    else:
-        prepare(inputs, Options(energy=energy))
+    watts = '<prop id="wattage_per_state" value="1:2,1:2,1:2,1:2"/>'
+    for role in ("compute_node", "storage"):
+        hosts = "".join(
+            f'<host id="{name}" speed="{speed}">{watts}<prop id="role" value="{of}"/>'
+            '<prop id="sleep_pstates" value="1:2:3"/></host>'
+            for name, speed, of in (("h0", speeds, role), ("h1", "1f,1f,1f,1f", "compute_node"))
+        )
+        path = write(tmp_path, f'<zone id="z" routing="Full">{MASTER}{hosts}</zone>')
+        inputs, options = Inputs(platform=path), Options(energy=energy)
+        if role == "compute_node" and (zero == 0 or (energy and zero != 1)):
+            with pytest.raises(PlatformError, match=rf"'h0' .* in pstate {zero}"):
+                prepare(inputs, options)
+        else:
+            prepare(inputs, options)
 
 
 @pytest.mark.parametrize("name", ["storage_speed_zero", "missing_route", "cluster_properties"])
@@ -363,18 +332,10 @@ def test_the_master_host_must_be_reached(
         assert read_platform(path, master).hosts
 
 
-@pytest.mark.parametrize("before", ["\n", "\r\n", "  \n \t\n"])
-def test_blank_lines_before_the_declaration(tmp_path: Path, before: str) -> None:
+def test_blank_lines_before_the_declaration(tmp_path: Path) -> None:
     """Four of Batsim's own platforms begin with one."""
     body = f'<zone id="z" routing="Full">{MASTER}{AT_HOME}</zone>'
-    assert read_platform(write(tmp_path, body, before + HEAD)).hosts
-
-
-def test_what_only_looks_special_is_read(tmp_path: Path) -> None:
-    """Values that are the defaults, and empty ones, change nothing."""
-    body = cluster('bw="1" lat="1" topology="FLAT" limiter_link="" state_file="" core="1"')
-    network = read_platform(write(tmp_path, "<config id='General'/>" + body)).network
-    assert network.problem is None
+    assert read_platform(write(tmp_path, body, "  \n \t\r\n" + HEAD)).hosts
 
 
 def test_where_messages_take_no_time_is_the_plainest_network(tmp_path: Path) -> None:

@@ -69,26 +69,19 @@ def test_refused_where_it_comes_from() -> None:
         simulate(Script([register_profile("p", delay(0))]), options=Options(dynamic_jobs=True))
 
 
-KEPT: dict[str, tuple[dict[str, dict[str, Any]], set[str]]] = {
-    "those of jobs": ({"j": delay(1), "x": delay(1)}, {"j"}),
-    "parts of composed ones, though no job has those": (
-        {"j": delay(1), "x": delay(1), "c": composed("x")},
-        {"j", "x"},
-    ),
-    "not what only a recv profile leads to": (
-        {"j": {"type": "recv", "success": "x"}, "x": delay(1)},
-        {"j"},
-    ),
-}
-
-
-@pytest.mark.parametrize("sentence", KEPT)
-def test_profiles_that_are_kept(sentence: str, tmp_path: Path) -> None:
-    profiles, kept = KEPT[sentence]
+def test_profiles_that_are_kept(tmp_path: Path) -> None:
+    """Those of jobs and their parts; not what only a recv profile leads to."""
+    profiles = {
+        "j": composed("r", "part"),
+        "part": delay(1),
+        "r": {"type": "recv", "success": "x"},
+        "x": delay(1),
+        "unused": delay(1),
+    }
     path = tmp_path / "workload.json"
     job = {"id": 1, "subtime": 0, "res": 1, "profile": "j"}
     path.write_text(json.dumps({"nb_res": 1, "jobs": [job], "profiles": profiles}))
-    assert read_workload(path).profiles.keys() == kept
+    assert read_workload(path).profiles.keys() == {"j", "part", "r"}
 
 
 def test_two_to_the_sixtieth_parts_are_read_and_released_at_once() -> None:

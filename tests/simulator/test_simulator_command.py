@@ -7,8 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ import zmq
 
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
-from batsched_py.simulator.files import batsim_files as outputs
 from batsched_py.support.installation import PROGRAM
 from batsched_py.transport import simulator_socket as front
 from batsched_py.transport.recording import read_exchange
@@ -38,7 +36,6 @@ WORKLOAD: dict[str, Any] = {
 DELAY_OF_5 = {"type": "DelayProfile", "delay": 4}
 USUAL = ["-p", "platform.xml", "-m", "n4", "-w", "workload.json"]
 USUAL_OF_5 = ["-p", "platform.xml", "-m", "n4", "-w", "five.json", "-e", "out_"]
-PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
 
 
 def workload(**changes: Any) -> bytes:
@@ -105,27 +102,6 @@ def test_a_run(call: Call) -> None:
     assert row.startswith("1,w0,p,1.000000,1,9.000000,1,COMPLETED_SUCCESSFULLY,1.000000,4.000000")
 
 
-def test_a_run_on_hosts_with_several_cores_and_without_a_route(call: Call) -> None:
-    """It runs as with real Batsim, and says what it did with them."""
-    hosts = "".join(f'<host id="{name}" speed="1Gf" core="4"/>' for name in ("a", "b", "n4"))
-    Path("platform.xml").write_text(
-        f'<platform version="4.1"><zone id="z" routing="Full">{hosts}</zone></platform>'
-    )
-    job = WORKLOAD["jobs"][0] | {"res": 2}
-    profile = {"type": "parallel_homogeneous", "cpu": 4e9, "com": 1e6}
-    Path("workload.json").write_bytes(workload(jobs=[job], profiles={"p": profile}))
-    both = START.replace(b'"alloc":"2"', b'"alloc":"0-1"')
-    with scheduler(NOTHING, both, NOTHING, NOTHING) as address:
-        done = call(*USUAL, "-s", address)
-    assert done.returncode == 0
-    assert [line[:28] for line in done.stderr.splitlines()] == [
-        "note: host 'a' has 4 cores: ",
-        "note: zone 'z' has no route ",
-    ]
-    row = Path("out_jobs.csv").read_text().splitlines()[1]
-    assert row.startswith("1,w0,p,1.000000,2,9.000000,1,COMPLETED_SUCCESSFULLY,1.000000,4.000000")
-
-
 def test_a_run_that_says_and_records_every_message(call: Call) -> None:
     with scheduler(*GOOD) as address:
         done = call(*USUAL, "-s", address, "-v", "debug", "--record", "exchange.jsonl")
@@ -140,64 +116,7 @@ def test_a_run_that_says_and_records_every_message(call: Call) -> None:
 # Options -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], {"nb_compute_resources": 4, "nb_storage_resources": 0}),
-        (["--mmax", "3"], {"nb_compute_resources": 3}),
-        (["--mmax-workload", "-w", "three.json", "-w", "two.json"], {"nb_compute_resources": 3}),
-        (["--mmax-workload", "--mmax", "4", "-w", "three.json"], {"nb_compute_resources": 3}),
-        (["-r", "n0,n2:storage"], {"nb_compute_resources": 2, "nb_storage_resources": 2}),
-        ([], {"allow_compute_sharing": False, "allow_storage_sharing": True}),
-        (["--enable-compute-sharing"], {"allow_compute_sharing": True}),
-    ],
-)
-def test_what_a_scheduler_is_told_of_options(
-    arguments: list[str], expected: dict[str, Any], call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (begins,) = told(call, monkeypatch, *arguments)
-    assert {name: getattr(begins, name) for name in expected} == expected
-    names = [name for name in arguments if name.endswith(".json")]
-    whole_paths = {f"w{at}": str(Path(name).absolute()) for at, name in enumerate(names)}
-    assert begins.workloads == whole_paths
-
-
-def told(call: Call, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[m.SimulationBegins]:
-    """Run and return what the scheduler, which rejects all jobs, is told in the beginning."""
-    for name, nb_res in (("two", 2), ("three", 3)):
-        Path(f"{name}.json").write_bytes(workload(nb_res=nb_res))
-    seen: list[m.SimulationBegins] = []
-
-    def reject(message: m.Message) -> m.Message:
-        seen.extend(event for event in message.events if isinstance(event, m.SimulationBegins))
-        submitted = [event for event in message.events if isinstance(event, m.JobSubmitted)]
-        return m.Message(
-            message.now, [m.RejectJob(timestamp=message.now, job_id=e.job_id) for e in submitted]
-        )
-
-    monkeypatch.setattr(front, "SimulatorSocket", lambda *_, **__: nullcontext(reject))
-    done = call("-p", "platform.xml", "-m", "n4", *arguments)  # of two -m the last counts
-    assert (done.returncode, done.stderr) == (0, "")
-    return seen
-
-
 # Mistakes ----------------------------------------------------------------------------------------
-
-
-BINARY = bytes(range(256))
-WRONG_INPUTS: dict[str, tuple[bytes, str]] = {
-    "platform.xml": (BINARY, "well-formed XML"),
-    "workload.json": (BINARY, "workload.json:1:1: no JSON"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG_INPUTS)
-def test_wrong_inputs(name: str, call: Call) -> None:
-    """What else their readers refuse is tested with them."""
-    content, message = WRONG_INPUTS[name]
-    for path, written in (("events.txt", b""), ("composed.json", workload()), (name, content)):
-        Path(path).write_bytes(written)
-    assert_one_line(call(*USUAL, "--events", "events.txt", "-w", "composed.json"), 1, message)
 
 
 @pytest.mark.parametrize(
@@ -224,32 +143,10 @@ def test_options_that_do_not_fit(arguments: list[str], code: int, message: str, 
     assert_one_line(call(*arguments), code, message)
 
 
-def test_no_time_is_no_number(call: Call) -> None:
-    done = call(*USUAL, "--timeout", "nan")
-    assert (done.returncode, "'--timeout'" in done.stderr) == (2, True)
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written_to(call: Call) -> None:
     Path("a_folder").chmod(0o500)
     assert_one_line(call(*USUAL, "-e", "a_folder/out"), 1, "Permission denied")
-
-
-def test_the_page_names_all_options(call: Call) -> None:
-    options = {
-        option
-        for line in call("-h").stdout.splitlines()
-        if (match := re.match(r"  (?:-\w, )?(--[\w-]+)|  (-\w)", line))
-        for option in match.groups()
-        if option
-    }
-    assert len(options) > 20
-    short = {
-        *("--platform", "--workload", "--socket-endpoint", "--export", "--master-host"),
-        *("--add-role-to-hosts", "--energy", "--quiet", "--verbosity", "--help"),
-    }
-    page = PAGE.read_text()
-    assert [option for option in sorted(options - short) if f"`{option}" not in page] == []
 
 
 # Schedulers that misbehave -----------------------------------------------------------------------
@@ -267,46 +164,36 @@ def test_nobody_listens(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_one_line(quiet, 1, "no scheduler was reached at ipc://nobody within 0.5 s")
 
 
-def test_a_socket_of_another_kind_listens(call: Call) -> None:
-    context = zmq.Context()
-    with context.socket(zmq.PUB) as other:
-        port = other.bind_to_random_port("tcp://127.0.0.1")
-        done = call(*USUAL, "-s", f"tcp://127.0.0.1:{port}", "--timeout", "0.5")
-    context.term()
-    assert_one_line(done, 1, "no ZeroMQ socket")
+HELLO = codec.encode_hello(m.Hello(timestamp=0.0, name="test", version="1"))
+BINARY_FORM = (1).to_bytes(4, "little") + bytes(range(40))
 
 
 @pytest.mark.parametrize(
-    ("replies", "message"),
+    ("version", "replies", "message"),
     [
-        ([NOTHING, None], "within 0.5 s; --timeout"),
-        # A second frame would be lost without a word.
-        (
-            [NOTHING, NOTHING + NEXT_FRAME + START],
-            "2 frames",
-        ),
+        (4, [NOTHING, None], "within 0.5 s; --timeout"),
+        (4, [NOTHING, NOTHING + NEXT_FRAME + START], "2 frames"),
+        (4, [NOTHING, b""], "no JSON"),
+        (4, [NOTHING, START.replace(b'"2"', b'"7"')], "numbers below 4"),
+        (4, [NOTHING, START.replace(b"w0!1", b"w0!7")], "w0!7"),
+        (5, [b""], "begins with b''"),
+        (5, [BINARY_FORM], "ask for JSON"),
+        (5, [HELLO[:4] + NOTHING], "has 0 events"),
+        (5, [HELLO + NEXT_FRAME + NOTHING], "2 frames"),
+        (5, [None], "within 0.5 s"),
+        (5, [HELLO], "went away at 0.000000"),
+        (5, [HELLO, HELLO], "Batsim 5's protocol"),
+        (5, [HELLO, NOTHING, START], "event_type is missing"),
     ],
-    ids=["silent", "two frames"],
+    ids=lambda value: f"{len(value)} {value[-1]!r:.40}" if isinstance(value, list) else None,
 )
-def test_a_scheduler_does_not_reply(replies: list[bytes | None], message: str, call: Call) -> None:
+def test_a_scheduler_that_misbehaves(
+    version: int, replies: list[bytes | None], message: str, call: Call
+) -> None:
+    """What it said is quoted, shortened, and no file is left; a second frame is not lost."""
     with scheduler(*replies) as address:
-        done = call(*USUAL, "-s", address, "--timeout", "0.5" if None in replies else "60")
-    assert_one_line(done, 1, message)
-
-
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        (b"", "no JSON"),
-        (START.replace(b'"2"', b'"7"'), "numbers below 4"),
-        (START.replace(b"w0!1", b"w0!7"), "w0!7"),
-    ],
-    ids=lambda value: value[:40].decode(errors="replace") if isinstance(value, bytes) else None,
-)
-def test_a_scheduler_answers_garbage(reply: bytes, message: str, call: Call) -> None:
-    """What it said is quoted, shortened."""
-    with scheduler(NOTHING, reply) as address:
-        done = call(*USUAL, "-s", address)
+        end = ["-s", address, "--timeout", "0.5" if None in replies else "60"]
+        done = call(*USUAL, *end) if version == 4 else call(*USUAL_OF_5, *end[:2], "", *end[2:])
     assert_one_line(done, 1, message)
     assert len(done.stderr) < 900
 
@@ -357,12 +244,10 @@ def test_traces_have_all_digits_if_asked(call: Call) -> None:
     """Batsim's have six, so that after 12 days a time is rounded to 10 s."""
     late = WORKLOAD["jobs"][0] | {"subtime": 1234567.25}
     Path("workload.json").write_bytes(workload(jobs=[late]))
-    for prefix, arguments in (("six", []), ("all", ["--exact-times"])):
+    for begin, arguments in (("1.23457e+06,", []), ("1234567.25,", ["--exact-times"])):
         with scheduler(*GOOD) as address:
-            assert call(*USUAL, "-s", address, "-e", prefix, *arguments).returncode == 0
-    assert Path("six_machine_states.csv").read_text().splitlines()[1].startswith("1.23457e+06,")
-    assert Path("all_machine_states.csv").read_text().splitlines()[1].startswith("1234567.25,")
-    assert Path("six_jobs.csv").read_bytes() == Path("all_jobs.csv").read_bytes()
+            assert call(*USUAL, "-s", address, "-e", "out", *arguments).returncode == 0
+        assert Path("out_machine_states.csv").read_text().splitlines()[1].startswith(begin)
 
 
 # Ctrl-C ------------------------------------------------------------------------------------------
@@ -394,53 +279,7 @@ def test_interrupted_while_it_waits(asked: signal.Signals, at: int, folder: Path
     assert_one_line(Called(process.returncode, "", stderr), 130, "interrupted")
 
 
-@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_while_it_writes(
-    asked: signal.Signals, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Files are whole or not there."""
-
-    def lines(*_: Any) -> Iterator[str]:
-        yield "half a line"
-        os.kill(os.getpid(), asked)
-        yield " and the rest\n"
-
-    def not_treated(*_: Any) -> None:
-        raise AssertionError("nobody treats the signal")
-
-    monkeypatch.setattr(outputs, "make_machine_states_lines", lines)
-    before = signal.signal(signal.SIGTERM, not_treated)
-    try:
-        with scheduler(*GOOD) as address:
-            done = call(*USUAL, "-s", address, "-e", "new/out")
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert (done.returncode, done.stderr) == (130, "batsched-py: error: interrupted\n")
-    assert [path.name for path in Path("new").iterdir()] == ["out_jobs.csv"]
-
-
 # Batsim 5 ----------------------------------------------------------------------------------------
-
-
-HELLO = codec.encode_hello(m.Hello(timestamp=0.0, name="test", version="1"))
-START_OF_5 = (
-    b'{"now":{now},"events":[{"timestamp":{now},"event_type":"ExecuteJobEvent","event":'
-    b'{"job_id":"w0!1","allocation":{"host_allocation":"2",'
-    b'"executor_placement_type":"PredefinedExecutorPlacementStrategyWrapper",'
-    b'"executor_placement":{"strategy":"SpreadOverHostsFirst"}}}}]}'
-)
-
-
-def test_a_run_of_batsim_5(call: Call) -> None:
-    """Messages are shown as they are said, without the final zero byte."""
-    with scheduler(HELLO, NOTHING, START_OF_5, NOTHING, NOTHING) as address:
-        done = call(*USUAL_OF_5, "-s", address, "", "-v", "debug", "--trace-machine-state")
-    paths = "out_jobs.csv, out_machine_states.csv, out_schedule.json"
-    assert (done.returncode, done.stdout) == (0, f"1 jobs; wrote {paths}\n")
-    assert [line[:2] for line in done.stderr.splitlines()] == ["->", "<-"] * 4
-    assert "\0" not in done.stderr
-    row = Path("out_jobs.csv").read_text().splitlines()[1]
-    assert row.startswith("1,w0,w0!p,1.000000,1,9.000000,1,COMPLETED_SUCCESSFULLY,1.000000,4.0")
 
 
 @pytest.mark.parametrize(
@@ -465,11 +304,6 @@ def test_a_text_for_the_scheduler(arguments: list[str], text: bytes, call: Call)
     assert_one_line(done, 1, "it said: no hello")
     first = read_exchange("exchange.jsonl")[0].frame
     assert first[4:] == text
-
-
-def test_behind_an_endpoint_of_version_4_come_arguments(call: Call) -> None:
-    assert "Missing option '-p'" in call("-s", "tcp://127.0.0.1:9", "@quiet").stderr
-    assert_one_line(call("-s", "tcp://127.0.0.1:9", "@none"), 2, "there is no file 'none'")
 
 
 @pytest.mark.parametrize(
@@ -507,28 +341,3 @@ def test_its_version(arguments: list[str], version: str | None, call: Call) -> N
         said = call(*given).stdout
         match = re.fullmatch(r"batsched-py [\w.]+ \(stand-in for Batsim (\S+)\)\n", said)
         assert (match and match[1]) == version
-
-
-BINARY_FORM = (1).to_bytes(4, "little") + bytes(range(40))
-
-
-@pytest.mark.parametrize(
-    ("replies", "message"),
-    [
-        ([b""], "begins with b''"),
-        ([BINARY_FORM], "ask for JSON"),
-        ([HELLO[:4] + NOTHING], "has 0 events"),
-        ([HELLO + NEXT_FRAME + NOTHING], "2 frames"),
-        ([None], "within 0.5 s"),
-        ([HELLO], "went away at 0.000000"),
-        ([HELLO, HELLO], "Batsim 5's protocol"),
-        ([HELLO, NOTHING, START], "event_type is missing"),
-    ],
-    ids=lambda value: f"{len(value)} {value[-1]!r:.40}" if isinstance(value, list) else None,
-)
-def test_a_scheduler_of_5_misbehaves(replies: list[bytes | None], message: str, call: Call) -> None:
-    """What it said is quoted, shortened, and no file is left."""
-    with scheduler(*replies) as address:
-        done = call(*USUAL_OF_5, "-s", address, "", "--timeout", "0.5" if None in replies else "60")
-    assert_one_line(done, 1, message)
-    assert len(done.stderr) < 900

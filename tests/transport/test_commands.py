@@ -89,19 +89,6 @@ def test_a_pair_of_processes_gives_what_one_gives(folder: Path, users: bool) -> 
     assert other.returncode == 2
 
 
-def test_what_users_did_is_told_by_serve_too(folder: Path) -> None:
-    """In the same line as by simulate, to the microsecond."""
-    users = ["--users", "sufficient", "-U", "signal=0:00-0:30", "-U", "red=delay:0.5,renounce:0.3"]
-    with serving(folder, "--log", "log.swf", *users) as process:
-        done = batsim(folder, *DYNAMIC)
-    assert (process.returncode, done.returncode) == (0, 0)
-    said = process.stdout.read() if process.stdout else ""
-    alone = command(folder, "simulate", "log.swf", "--nodes", "64", "-e", "o/e", *users)
-    (line,) = [line for line in alone.stdout.splitlines() if line.startswith("levers: ")]
-    assert f"\n{line}\n" in said
-    assert "delay 0" not in line
-
-
 SITES = ["--sites", "west:40,east:24@0.5", "--speed-factor", "2"]
 LONGER = """
 from batsched_py import Start

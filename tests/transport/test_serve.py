@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -34,17 +33,6 @@ from helpers.wire import (
 )
 
 pytestmark = pytest.mark.usefixtures("impatient")
-
-
-def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
-    with conversing(tmp_path) as (server, batsim):
-        assert decisions(ask(batsim, begins())) == []
-        (start,) = decisions(ask(batsim, submitted("a", 2)))
-        assert start == ("EXECUTE_JOB", {"job_id": "w0!a", "alloc": "0-1"})
-        assert decisions(ask(batsim, completed("a", "0-1", 5.0))) == []
-        assert json.loads(ask(batsim, ends(5.0))) == {"now": 5.0, "events": []}
-    assert server.error is None
-    assert server.conversation.ended
 
 
 @pytest.mark.parametrize("before", [0, 1, 2], ids=["at once", "after begin", "in the middle"])
@@ -284,34 +272,6 @@ def test_an_endpoint_in_use(address: str, tmp_path: Path) -> None:
         pytest.raises(SimulationError, match="in use"),
     ):
         SchedulerSocket(first.address)
-
-
-def test_what_is_no_zeromq_is_not_heard(tmp_path: Path) -> None:
-    """A browser that asks on the port does not disturb the simulation."""
-    import socket
-
-    with SchedulerSocket("tcp://127.0.0.1:*") as endpoint:
-        port = int(endpoint.address.rsplit(":", 1)[1])
-        with socket.create_connection(("127.0.0.1", port)) as stranger:
-            stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            assert endpoint.receive(0.2) is None
-        with peer(endpoint.address) as batsim:
-            batsim.send(b"x")
-            request = endpoint.receive(LIMIT)
-            assert request is not None
-            assert request.frames == [b"x"]
-            endpoint.reply(request, b"y")
-            assert batsim.recv() == b"y"
-
-
-def test_a_dealer_without_envelope_is_not_heard(tmp_path: Path) -> None:
-    with (
-        serving(tmp_path, first_timeout=0.3) as server,
-        peer(server.endpoint.address, zmq.DEALER) as batsim,
-    ):
-        batsim.send(begins())
-        server.join(LIMIT)
-    assert "no simulation" in str(server.error)
 
 
 def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
