@@ -39,7 +39,7 @@ def _search(name: str, seed: int, seconds: float, folder: Path) -> Outcome:
     workplace.mkdir()
     os.chdir(workplace)
     warnings.simplefilter("ignore")  # of numpy, about numbers that nobody has
-    for data in target.seeds():
+    for data in target.examples():
         target.check(data)  # imports what is needed, and is not measured
     limit_memory()
     return Search(target, _current(target, folder)).run(seed, seconds)
