@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import stat
 import subprocess
 import uuid
@@ -85,14 +86,6 @@ class StartedProgram:
                     marked.append(place)
         return marked
 
-    def texts_others_may_see(self) -> bytes:
-        """Return the command lines of its processes (all users see them) and environments."""
-        texts = []
-        for place in self.processes():
-            with suppress(OSError):
-                texts += [(place / "cmdline").read_bytes(), (place / "environ").read_bytes()]
-        return b"\n".join(texts)
-
     def ports(self) -> list[Listener]:
         """Return the ports that it listens at."""
         sockets = self._sockets()
@@ -146,6 +139,13 @@ def started(folder: Path, temporary: Path, *command: str) -> Iterator[StartedPro
         yield program
     finally:
         program.end()
+
+
+def free_address() -> str:
+    """Return an address of this machine where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
 
 
 def others_reach(path: Path) -> bool:
