@@ -22,7 +22,7 @@ import yaml
 
 from batsched_py.support.installation import PROGRAM
 from helpers import calling
-from helpers.listening import free_address
+from helpers.other_programs import free_address
 from helpers.waiting import LIMIT
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import stat
 import subprocess
 import uuid
@@ -139,13 +138,6 @@ def started(folder: Path, temporary: Path, *command: str) -> Iterator[StartedPro
         yield program
     finally:
         program.end()
-
-
-def free_address() -> str:
-    """Return an address of this machine where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
 
 
 def others_reach(path: Path) -> bool:

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from helpers import calling
-from helpers.listening import free_address
+from helpers.other_programs import free_address
 from helpers.waiting import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
