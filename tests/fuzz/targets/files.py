@@ -80,6 +80,12 @@ def _simulate(load: Workload, **settings: Any) -> None:
     assert result.jobs_csv(), "no table of jobs"
 
 
+def _written(data: bytes, name: str) -> Path:
+    path = Path(name)
+    path.write_bytes(data)
+    return path
+
+
 def _read_from(*paths: str) -> list[bytes]:
     """Return the content of files of the project."""
     return [(ROOT / path).read_bytes() for path in paths]
@@ -102,8 +108,7 @@ _LOG = b"""; Version: 2.2
 
 def _check_log(data: bytes) -> None:
     """A log that is read is the same when it is written, and its jobs can be simulated."""
-    path = Path("log.swf")
-    path.write_bytes(data)
+    path = _written(data, "log.swf")
 
     def read(skip: bool) -> None:
         with refusing(LogError, path):
@@ -152,8 +157,7 @@ ParallelTaskDataStagingBetweenStoragesProfile"""
 
 def _check_workload(data: bytes) -> None:
     """A workload that is read is the same when it is written, and can be simulated."""
-    path = Path("load.json")
-    path.write_bytes(data)
+    path = _written(data, "load.json")
     with refusing(WorkloadError, path):
         load = read_workload(path, negative_subtimes=True)
         read_workload(path)
@@ -183,8 +187,7 @@ _OF_MACHINES = "reject cut over_walltime default_walltime max_processors max_pro
 
 def _check_machine(data: bytes) -> None:
     """Partitions are parts of the machine, and every job runs on it or is refused."""
-    path = Path("machine.toml")
-    path.write_bytes(data)
+    path = _written(data, "machine.toml")
     with refusing(BatschedError), refusing(InputError, path):
         described = read_machine(path)
     for part in described.partitions:
@@ -214,8 +217,7 @@ Vivaldi Floyd coordinates 0-3 0-999999 0-3000000000 3-0 SHARED compute_node 1e30
 
 def _check_platform(data: bytes) -> None:
     """Of a machine that is read every host computes, one master does not, and jobs run on it."""
-    path = Path("machine.xml")
-    path.write_bytes(data)
+    path = _written(data, "machine.xml")
     with refusing(PlatformError, path):
         platform = read_platform(path)
     every = [*platform.hosts, *platform.storages]
@@ -241,8 +243,7 @@ _EVENTS = b"""{"type":"machine_unavailable","resources":"0 2-3","timestamp":5}
 
 def _check_machine_events(data: bytes) -> None:
     """What happens to machines is in order of time, and to machines that there are."""
-    path = Path("events.txt")
-    path.write_bytes(data)
+    path = _written(data, "events.txt")
 
     def read(forward_unknown: bool) -> None:
         with refusing(InputError, path):
@@ -294,8 +295,7 @@ _OF_CAMPAIGNS = " ".join(
 
 def _check_campaign(data: bytes) -> None:
     """The runs of a campaign file that is read can be stored and read again."""
-    path = Path("study.toml")
-    path.write_bytes(data)
+    path = _written(data, "study.toml")
     Path("base.toml").write_bytes(_BASE)
 
     def read(quick: bool) -> None:
@@ -328,8 +328,7 @@ distribution population file resampled adjusted"""
 
 def _check_population(data: bytes) -> None:
     """Users of a population that is read can be simulated."""
-    path = Path("people.toml")
-    path.write_bytes(data)
+    path = _written(data, "people.toml")
     with refusing(InputError, path):
         members = read_members(path)
     assert members, "a population of nobody"
@@ -338,8 +337,7 @@ def _check_population(data: bytes) -> None:
 
 def _check_parameters(data: bytes) -> None:
     """Users of parameters that are read can be simulated."""
-    path = Path("weekly.json")
-    path.write_bytes(data)
+    path = _written(data, "weekly.json")
     with refusing(InputError, path):
         read_parameters(path)
     _simulate(jobs(), users="weekly", user_options={"parameters": str(path), "weeks": 0.1})
@@ -347,8 +345,7 @@ def _check_parameters(data: bytes) -> None:
 
 def _check_distribution(data: bytes) -> None:
     """A distribution that is read is the same when it is written."""
-    path = Path("sizes.json")
-    path.write_bytes(data)
+    path = _written(data, "sizes.json")
     with refusing(InputError, path):
         distribution = read_distribution(path)
     write_distribution("again.json", distribution)
@@ -367,8 +364,7 @@ _OF_SIGNALS = """2024-02-29T23:59 0001-01-01T00:00Z 9999-12-31T23:59-12:00 17052
 
 def _check_signal(data: bytes) -> None:
     """A signal that is read says at each time how it is, and its times add up."""
-    path = Path("signal.csv")
-    path.write_bytes(data)
+    path = _written(data, "signal.csv")
     has_states = b"state" in data.partition(b"\n")[0]
     limits = {} if has_states else {"yellow_from": 200.0, "red_from": 300.0}
 
