@@ -10,13 +10,10 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.campaign.preparation import prepare
 from batsched_py.plugins.plugins import SCHEDULERS, USERS, list_names
 from batsched_py.support.terminal_text import print_table
 from batsched_py.workload.logs.swf import read_swf
@@ -58,9 +55,7 @@ def main() -> int:
     print_table(["with options", "which"], [(name, str(used)) for name, used in OPTIONS.items()])
     command = [sys.executable, "-m", "batsched_py", "campaign", str(file), "--no-report"]
     command += ["--jobs", given.jobs, "--log-dir", str(logs), "-e", str(folder)]
-    code = subprocess.run(command, check=False).returncode
-    summary(file, folder, logs)
-    return code
+    return subprocess.run(command, check=False).returncode
 
 
 def campaign(logs: Sequence[Path]) -> list[str]:
@@ -84,18 +79,6 @@ def campaign(logs: Sequence[Path]) -> list[str]:
             pairs = (f"{key} = {value!r}" for key, value in OPTIONS.get(name, {}).items())
             lines += [f"{options} = {{ {', '.join(pairs)} }}"]
     return lines
-
-
-def summary(file: Path, folder: Path, logs: Path) -> None:
-    """Print how many runs there are of each policy and each user model, and how many failed."""
-    counts: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0])
-    for run in prepare(read_campaign(file), folder, [logs]):
-        state, labels = run.state(), run.planned.labels
-        for what in (f"policy {labels['policy']}", f"users {labels['model']}", "all"):
-            done = [1, not state.done, state.seconds or 0]
-            counts[what] = [a + b for a, b in zip(counts[what], done, strict=True)]
-    rows = [(what, *(f"{number:.0f}" for number in row)) for what, row in sorted(counts.items())]
-    print_table(["what", "runs", "failed", "seconds"], rows, ("runs", "failed", "seconds"))
 
 
 if __name__ == "__main__":

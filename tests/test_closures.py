@@ -5,12 +5,11 @@ A limit is raised only for a new capability, with the reason beside it.
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -26,57 +25,27 @@ MOST_FILES = 14
 """Python files in one folder."""
 
 
-@cache
-def modules() -> dict[str, Path]:
-    """Return the files of all modules by their names."""
-    found = {}
-    for package, folder in PACKAGES.items():
-        for path in (folder / package).rglob("*.py"):
-            name = ".".join(path.relative_to(folder).with_suffix("").parts)
-            found[name.removesuffix(".__init__")] = path
-    return found
-
-
-def nodes_that_run(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and those below it, but for those that only type checkers see."""
-    yield node
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        children: list[ast.AST] = [*node.orelse]
-    else:
-        children = [*ast.iter_child_nodes(node)]
-    for child in children:
-        yield from nodes_that_run(child)
-
-
-def imported(module: str) -> set[str]:
-    """Return the modules of the packages that a module imports, inside functions too."""
-    names: set[str] = set()
-    for node in nodes_that_run(ast.parse(modules()[module].read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.module is not None, f"{module}: relative imports are not counted"
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return names & modules().keys()
-
-
-def closure(module: str) -> set[str]:
-    """Return a module and all modules that it imports, directly or not."""
-    found, left = {module}, [module]
-    while left:
-        new = imported(left.pop()) - found
-        found |= new
-        left += new
-    return found
-
-
 @pytest.mark.parametrize("module", MOST_LINES)
 def test_a_module_is_understood_with_few_others(module: str) -> None:
-    lines = {name: len(modules()[name].read_text().splitlines()) for name in closure(module)}
+    lines = {name: len(lines_of(name)) for name in (module, *graph().find_upstream_modules(module))}
     longest = Counter(lines).most_common(10)
     assert sum(lines.values()) <= MOST_LINES[module], f"the longest of {len(lines)}: {longest}"
 
 
+@cache
+def graph() -> grimp.ImportGraph:
+    """Return what imports what when it runs, inside functions too."""
+    return grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True)
+
+
+def lines_of(module: str) -> list[str]:
+    path = PACKAGES[module.partition(".")[0]].joinpath(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return file.read_text().splitlines()
+
+
 def test_folders_hold_few_files() -> None:
-    folders = Counter(path.parent for path in modules().values())
+    folders = Counter(
+        path.parent for name, place in PACKAGES.items() for path in (place / name).rglob("*.py")
+    )
     assert {str(folder): nb for folder, nb in folders.items() if nb > MOST_FILES} == {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import socket
 import sys
@@ -75,37 +74,6 @@ def is_closed_to_others(program: StartedProgram, temporary: Path) -> bool:
     assert [*trap.iterdir()] == []
     assert [path for path in made - {trap} if path.stat().st_mode & 0o077] == []
     return True
-
-
-OPEN = """
-import socket, time
-tcp, udp, six = socket.create_server(("", 0)), socket.socket(type=socket.SOCK_DGRAM), None
-udp.bind(("", 0))
-if socket.has_ipv6:
-    try:
-        six = socket.create_server(("::1", 0), family=socket.AF_INET6)
-    except OSError:
-        pass
-name, path = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
-name.bind("\\0open-{mark}")
-name.listen()
-path.bind("{mark}")
-path.listen()
-print("open", "with tcp6" if six else "")
-time.sleep(600)
-"""
-
-
-def test_what_is_open_is_seen(tmp_path: Path, temporary: Path) -> None:
-    """By the children of a program, too."""
-    mark = temporary / "socket"
-    line = [sys.executable, "-uc", OPEN.format(mark=mark)]
-    with started(tmp_path, temporary, "sh", "-c", shlex.join(line) + "; true") as program:
-        has_six = program.wait_for("open (with tcp6)?")[1]
-        seen = {(port.protocol, port.is_loopback) for port in program.ports()}
-        assert seen == {("tcp", False), ("udp", False), *([("tcp6", True)] if has_six else [])}
-        assert sorted(program.unix_sockets()) == sorted([str(mark), f"@open-{mark}"])
-        assert others_reach(mark)
 
 
 def test_serve(tmp_path: Path, temporary: Path) -> None:

@@ -39,7 +39,7 @@ def _search(name: str, seed: int, seconds: float, folder: Path) -> Outcome:
     workplace.mkdir()
     os.chdir(workplace)
     warnings.simplefilter("ignore")  # of numpy, about numbers that nobody has
-    for data in target.seeds():
+    for data in target.examples():
         target.check(data)  # imports what is needed, and is not measured
     limit_memory()
     return Search(target, _current(target, folder)).run(seed, seconds)
@@ -92,15 +92,12 @@ def main() -> int:
         parser.error(f"no target {', '.join(unknown)}; there are: {', '.join(TARGETS)}")
     seed = int(time.time()) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=_memory_disk()) as folder:
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory) as folder:
         chosen = [TARGETS[name] for name in names]
         tell = partial(print, flush=True)
         faults = run(chosen, arguments.minutes * 60, arguments.jobs, seed, Path(folder), tell)
     return 1 if faults else 0
-
-
-def _memory_disk() -> str | None:
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -22,59 +22,55 @@ class Target(NamedTuple):
     """Something that reads what others wrote."""
 
     name: str
-    seeds: Callable[[], Sequence[bytes]]
+    examples: Callable[[], Sequence[bytes]]
     """Small inputs that are right."""
-    feed: Callable[[bytes], str]
-    """Feeds an input to the reader, in the working directory, which is a folder for it. Returns
-    or raises why it was refused, empty if it was not; raises anything else for a broken promise."""
-    tokens: Sequence[str] = ()
-    """Words of the format."""
+    feed: Callable[[bytes], None]
+    """Feeds an input to the reader, in the working directory, which is a folder for it. Raises
+    :class:`Refused` if it was refused; anything else is a broken promise."""
+    words: str = ""
+    """Words of the format, with spaces between."""
 
     def check(self, data: bytes) -> str:
         """Return why an input was refused, empty if it was not."""
-        return reason(self.feed, data)
-
-
-def words(text: str) -> list[str]:
-    """Return the words of a text, for a list that is long."""
-    return text.split()
+        try:
+            self.feed(data)
+        except Refused as refused:
+            return str(refused)
+        return ""
 
 
 class Refused(Exception):  # noqa: N818 - it is none of the reader
     """An input was refused as it should be, with this message."""
 
 
-def reason(check: Callable[..., str], *arguments: Any) -> str:
-    """Return what a check returns, or why it was refused."""
-    try:
-        return check(*arguments)
-    except Refused as refused:
-        return str(refused)
-
-
-def reasons(check: Callable[..., str], values: Iterable[Any]) -> str:
-    """Return why an input was refused with each of some values."""
-    return " / ".join(reason(check, value) for value in values)
-
-
 class TooSlow(BaseException):
     """An input takes too long; no ``except Exception`` catches it."""
 
 
+def each(feed: Callable[[Any], None], *values: Any) -> None:
+    """Feed all values; raise the first refusal when all are done."""
+    refusals = []
+    for value in values:
+        try:
+            feed(value)
+        except Refused as refused:
+            refusals.append(refused)
+    if refusals:
+        raise refusals[0]
+
+
 @contextmanager
 def refusing(kind: type[BatschedError], *names: object) -> Iterator[None]:
-    """Take errors of a kind that have these names for a refusal."""
+    """Take errors of a kind for a refusal; their line must have these names."""
     try:
         yield
     except kind as error:
-        raise Refused(refusal(error, *map(str, names))) from None
+        raise Refused(_line_of(error, *map(str, names))) from None
 
 
-def refusal(error: BatschedError, *names: str) -> str:
-    """Return the line that the command prints of an error; assert that it has the names."""
+def _line_of(error: BatschedError, *names: str) -> str:
     text = make_message_line(str(error))
-    assert text, f"{type(error).__name__} without a message"
-    assert text.encode(), "a line that cannot be printed"
+    assert text.encode(), f"{type(error).__name__} without a message"
     assert "Traceback" not in text, "a traceback in a message"
     for name in names:
         assert name in text, f"{name} is not named in: {text[:300]!r}"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from fuzz.contract import LONGEST, Target, words
+from fuzz.contract import LONGEST, Target
 
 _LEXEME = re.compile(rb'"(?:[^"\\\n]|\\.)*"|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\w+|[ \t]+|.', re.DOTALL)
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
@@ -19,35 +19,35 @@ _BETWEEN = {b",", b"\n", b">", b"|", b";"}
 """Marks that end a part of an input."""
 _OPENING, _CLOSING = {b"[", b"{", b"("}, {b"]", b"}", b")"}
 _HOW_MANY = (1, 1, 1, 1, 2, 2, 3, 5)
+_WORDS = """
+0 -0 -1 1 2 0.5 1e-320 1e-9 1e9 3e9 1e11 1e15 1e18 1e300 1e308 1e400 1e999 -1e999 NaN nan
+Infinity inf -inf 0x10 1_000 01 1. +1 2147483647 2147483648 4294967296 9007199254740993
+9223372036854775807 18446744073709551616 -9223372036854775808 [] {} [[]] [null] true false
+null "" x 0-1 ../x / /dev/null %s {0} =1+1 @SUM(1) ü
+"""
 _VALUES = [
-    *words(
-        """
-        0 -0 -1 1 2 0.5 1e-320 1e-9 1e9 3e9 1e11 1e15 1e18 1e300 1e308 1e400 1e999 -1e999 NaN nan
-        Infinity inf -inf 0x10 1_000 01 1. +1 2147483647 2147483648 4294967296 9007199254740993
-        9223372036854775807 18446744073709551616 -9223372036854775808 [] {} [[]] [null] true false
-        null "" " " x 0-1 ../x / /dev/null %s {0} =1+1 @SUM(1) ü
-        """
-    ),
+    *_WORDS.split(),
     *("9" * 400, "9" * 5000, "0." + "1" * 5000, "[" * 3000 + "]" * 3000, "a" * 300, "a" * 5000),
-    *("\0", "\x1b[31m", "\n", "\r", "\u202e", "\ud800", "\ufeff", '"', "'", "<", "&"),
+    *("\0", "\x1b[31m", "\n", "\r", "\t", "\u202e", "\ud800", "\ufeff", '"', "'", "<", "&"),
+    '<!ENTITY a "b">',
 ]
 Lexemes = list[bytes]
 _ENCODINGS = ("utf-16", "utf-8-sig", "latin-1", "utf-32", "utf-7")
 
 
 def damaged(target: Target) -> st.SearchStrategy[bytes]:
-    """Return inputs like the seeds of a target."""
-    values = [text.encode(errors="surrogatepass") for text in (*_VALUES, *target.tokens)]
-    return _changed([_LEXEME.findall(seed) for seed in target.seeds()], values)
+    """Return inputs like the examples of a target."""
+    values = [text.encode(errors="surrogatepass") for text in (*_VALUES, *target.words.split())]
+    return _changed([_LEXEME.findall(example) for example in target.examples()], values)
 
 
 @st.composite
-def _changed(draw: st.DrawFn, seeds: list[Lexemes], values: Lexemes) -> bytes:
-    lexemes = list(seeds[draw(st.integers(0, len(seeds) - 1))])
+def _changed(draw: st.DrawFn, examples: list[Lexemes], values: Lexemes) -> bytes:
+    lexemes = list(draw(st.sampled_from(examples)))
     for _ in range(draw(st.sampled_from(_HOW_MANY))):
         change = draw(st.sampled_from(_CHANGES))
         if lexemes:
-            change(draw, lexemes, values, seeds[draw(st.integers(0, len(seeds) - 1))])
+            change(draw, lexemes, values, draw(st.sampled_from(examples)))
     data = b"".join(lexemes)
     if draw(st.integers(0, 9)) == 9:
         data = draw(st.sampled_from(_OF_BYTES))(draw, data)
@@ -60,7 +60,7 @@ def _set_value(draw: st.DrawFn, lexemes: Lexemes, values: Lexemes, other: Lexeme
 
 
 def _take_value(draw: st.DrawFn, lexemes: Lexemes, values: Lexemes, other: Lexemes) -> None:
-    """Replace a lexeme by one of a seed."""
+    """Replace a lexeme by one of an example."""
     lexemes[_place(draw, lexemes)] = other[_place(draw, other)]
 
 
@@ -92,7 +92,7 @@ def _move(draw: st.DrawFn, lexemes: Lexemes, values: Lexemes, other: Lexemes) ->
 
 
 def _insert(draw: st.DrawFn, lexemes: Lexemes, values: Lexemes, other: Lexemes) -> None:
-    """Insert a part of a seed."""
+    """Insert a part of an example."""
     at = _place(draw, lexemes)
     lexemes[at:at] = other[_part(draw, other)]
 

@@ -42,10 +42,10 @@ class Search:
         self._nb_cases = 0
 
     def run(self, seed: int, seconds: float) -> Outcome:
-        """Feed the seeds, what was found before, and damaged inputs for so long, or to a fault."""
+        """Feed examples, what was found before, and damaged inputs for so long, or to a fault."""
         end = time.monotonic() + seconds
         try:
-            for data in [*self._target.seeds(), *found(self._target.name)]:
+            for data in [*self._target.examples(), *found(self._target.name)]:
                 self._feed(data)
             rounds = 0
             while time.monotonic() < end:

@@ -85,14 +85,6 @@ class StartedProgram:
                     marked.append(place)
         return marked
 
-    def texts_others_may_see(self) -> bytes:
-        """Return the command lines of its processes (all users see them) and environments."""
-        texts = []
-        for place in self.processes():
-            with suppress(OSError):
-                texts += [(place / "cmdline").read_bytes(), (place / "environ").read_bytes()]
-        return b"\n".join(texts)
-
     def ports(self) -> list[Listener]:
         """Return the ports that it listens at."""
         sockets = self._sockets()

@@ -41,18 +41,14 @@ def chart_of_waits() -> alt.Chart:
         for policy, factor in (("easy", 30), ("fcfs", 90))
         for load in np.linspace(0.5, 1.0, 20).tolist()
     ]
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_point(filled=True, size=90)
-        .encode(
-            x=alt.X("load:Q", title="offered load", scale=alt.Scale(zero=False)),
-            y=alt.Y("wait:Q", title="mean wait [h]"),
-            color=alt.Color("policy:N", title="policy"),
-            tooltip=["policy:N", "load:Q", "wait:Q"],
-        )
-        .properties(width="container", height=260)
-        .interactive()
+    marks = alt.Chart(alt.Data(values=rows)).mark_point(filled=True, size=90)
+    encoded = marks.encode(
+        x=alt.X("load:Q", title="offered load", scale=alt.Scale(zero=False)),
+        y=alt.Y("wait:Q", title="mean wait [h]"),
+        color=alt.Color("policy:N", title="policy"),
+        tooltip=["policy:N", "load:Q", "wait:Q"],
     )
+    return encoded.properties(width="container", height=260).interactive()
 
 
 def a_report() -> Report:

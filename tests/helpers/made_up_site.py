@@ -18,14 +18,7 @@ MORE, FEWER, EASY = "25 % more nodes", "20 % fewer nodes", "EASY"
 Factors = Mapping[tuple[str, str], float]
 """How many times as long the waits are with a change, for a kind of users; 1 if not said."""
 _LABELS = (
-    "log",
-    "machine",
-    "policy",
-    "change",
-    "people",
-    "crowd",
-    "replication",
-    "shake",
+    *("log", "machine", "policy", "change", "people", "crowd", "replication", "shake"),
     "max_walltime",
 )
 _SCHEDULERS = {"site": "multifactor", EASY: "easy"}
@@ -119,37 +112,23 @@ TURNED = {
 """With fewer nodes who reacts waits less; of rigid users EASY tells nothing."""
 
 
+def interval(name: str, low: float, value: float, high: float) -> dict[str, float]:
+    """Return a measure and the ends of its interval."""
+    return {name: value, f"low_{name}": low, f"high_{name}": high}
+
+
 def replay(**values: float) -> dict[str, float]:
     """Return the measures of a replay that is good, but for those given."""
-    good = {
-        "relative_bias": 0.05,
-        "low_relative_bias": -0.1,
-        "high_relative_bias": 0.15,
-        "rank_correlation": 0.9,
-        "low_rank_correlation": 0.8,
-        "high_rank_correlation": 0.95,
-        "bias": 180.0,
-        "low_bias": -360.0,
-        "high_bias": 540.0,
-        "weeks": 7.0,
-        "mean_recorded": HOUR,
-        "mean_simulated": 1.05 * HOUR,
-        "compared_jobs": 2642.0,
-        "jobs_in_log": 3430.0,
-    }
-    return good | values
+    good = interval("relative_bias", -0.1, 0.05, 0.15) | interval("bias", -360, 180, 540)
+    good |= interval("rank_correlation", 0.8, 0.9, 0.95)
+    good |= {"weeks": 7.0, "compared_jobs": 2642.0, "jobs_in_log": 3430.0}
+    return good | {"mean_recorded": HOUR, "mean_simulated": 1.05 * HOUR} | values
 
 
 POOR = replay(
-    relative_bias=0.8,
-    low_relative_bias=0.6,
-    high_relative_bias=1.0,
-    rank_correlation=0.5,
-    low_rank_correlation=0.3,
-    high_rank_correlation=0.6,
-    bias=2880.0,
-    low_bias=2160.0,
-    high_bias=3600.0,
+    **interval("relative_bias", 0.6, 0.8, 1.0),
+    **interval("rank_correlation", 0.3, 0.5, 0.6),
+    **interval("bias", 2160, 2880, 3600),
     mean_simulated=1.8 * HOUR,
     users_near=0.4,
 )

@@ -104,15 +104,6 @@ def test_rows(shared: Path, log: str, name: str) -> None:
         assert table2(ours) == DIGITS_2[name]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("replay", ["a0", "a60"])
-def test_infrastructures_are_in_the_published_order(shared: Path, replay: str) -> None:
-    path = shared / f"swf/{KTH}.swf.gz"
-    by_lateness = ["perf*2", "infra*2", "easy", "infra/2", "perf/2"]
-    lateness = [overall(path, name, replay)["mean_lateness"] for name in by_lateness]
-    assert lateness == sorted(lateness)
-
-
 def test_kth_with_allocated_sizes(shared: Path) -> None:
     rules = make_rules("replay-feedback", size="allocated")
     path = shared / f"swf/{KTH}.swf.gz"

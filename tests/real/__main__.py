@@ -16,9 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from batsched_py.support.signals import stop_signals
-from helpers.compose_tool import compose_tool
 from real import docker_engine, slurm_node
-from real.packages import has_compose_2, missing_packages
+from real.packages import compose_tool, has_compose_2, missing_packages
 
 ENGINES = {"Docker": docker_engine, "Slurm": slurm_node}
 INSTALL_LIMIT = 300

@@ -24,6 +24,18 @@ def what_to_install(programs: Mapping[str, str]) -> str | None:
     return f"apt-get install --no-install-recommends {' '.join(packages)}" if packages else None
 
 
+def compose_tool() -> list[str] | None:
+    """Return the command of Compose 2 or later, None without it."""
+    return next((t for t in (["docker", "compose"], ["docker-compose"]) if _answers(t)), None)
+
+
+def _answers(tool: list[str]) -> bool:
+    if shutil.which(tool[0]) is None:
+        return False
+    run = subprocess.run([*tool, "version", "--short"], capture_output=True, text=True, check=False)
+    return run.returncode == 0 and not run.stdout.strip().lstrip("v").startswith("1.")
+
+
 def has_compose_2() -> bool:
     """Whether this Debian's package of Compose is of version 2 or later (Debian 13's is)."""
     command = ["apt-cache", "madison", "docker-compose"]  # docker-compose | 2.26.1-4 | where

@@ -46,12 +46,8 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("batsim -m wonder", 'Cannot find the "master" role in the platform file'),
         ("batsim --foo", "exited with 255 before it sent a message: Unexpected argument: --foo"),
-        ("batsim -q -q", "Unexpected argument: -q; "),
         ("batsim -v foo", "exited with 0 before it sent a message: Invalid <verbosity_level>"),
         ("batsim --events nope.txt", "Events file 'nope.txt' cannot be read"),
-        ("batsim -r node0:wonder", "Cannot create any role from string description 'wonder'"),
-        ("batsim --sg-cfg foo:bar", "Bad config key: foo"),
-        ("batsim -E", "No power range properties specified for host"),
         ("sh -c 'echo v4.2.0'", "exited with 0 before it sent a message: v4.2.0"),
         ("ls --no-such", "asked for its version .*exited with 2: "),
         ("sh -c 'kill -9 $$'", "asked for its version .*was killed by SIGKILL"),

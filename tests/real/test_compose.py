@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from docker import DockerClient
 
-from helpers.compose_tool import compose_tool
 from helpers.waiting import LIMIT
 from real.image import imported_image
+from real.packages import compose_tool
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -134,17 +134,6 @@ def test_up_fails_with_batsim_if_told_whose_exit_code_counts(project: Project) -
     assert done.returncode not in (0, None), done.stdout
     assert "--no-such-option" in done.stdout
     assert project.tables() == []
-
-
-def test_an_error_of_the_policy_is_told_by_both(project: Project) -> None:
-    (project.out / "bad.py").write_text(
-        "class Bad:\n    def schedule(self, now, queue, machine):\n        raise ValueError('oh')\n"
-    )
-    project.change("serve -v easy", "serve -v /data/out/bad.py:Bad")
-    done = project.run("batsim", "up", "--exit-code-from", "scheduler")
-    assert done.returncode != 0, done.stdout
-    assert "error: ValueError: oh" in done.stdout
-    assert "cannot answer" in done.stdout
 
 
 def test_without_the_folder_of_the_results_nothing_runs(project: Project) -> None:

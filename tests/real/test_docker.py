@@ -253,26 +253,3 @@ def test_a_missing_image_is_told(
     done = ended(simulate(tmp_path, "--backend", "docker"), 1)
     assert "batsim:4.9 cannot be had" in done.stderr
     assert f"the variable {IMAGE_VARIABLE}" in done.stderr
-
-
-@pytest.mark.parametrize(
-    "line", [["simulate", "sample", "--backend", "socket"], ["campaign", "replay_feedback"]]
-)
-def test_a_read_only_container_says_so(client: DockerClient, image: str, line: list[str]) -> None:
-    container = client.containers.create(
-        image,
-        line,
-        entrypoint="batsched-py",
-        working_dir="/",
-        read_only=True,
-        network_mode="none",
-    )
-    try:
-        container.start()
-        assert container.wait()["StatusCode"] == 1
-        *_, last = logs = container.logs().decode().splitlines()
-        assert last.startswith("batsched-py: error: ")
-        assert "Read-only file system" in last or "the variable TMPDIR" in last
-        assert len(logs) <= 2  # before it, how many runs there are
-    finally:
-        container.remove(v=True, force=True)

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from helpers.batsim5_recordings import Recording, assert_same_events, assert_same_files, run
-from helpers.recorded_batsim5 import FOLDERS
+from helpers.recorded_batsim5 import FOLDERS, return_code
+from helpers.recorded_exchanges import (
+    Recording5,
+    assert_same_events,
+    assert_same_files_of_5,
+    run,
+)
 
 # What is deliberately done otherwise, and why.
 OTHER_FILES = {
@@ -34,9 +39,9 @@ def test_in_batsims_place(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The same messages and the same files, or stopped where Batsim stopped."""
-    recording = Recording(folder)
+    recording = Recording5(folder)
     done = run(recording, tmp_path, monkeypatch, capsys)
-    rc = recording.return_code
+    rc = return_code(folder)
     if folder.name == "binary_fcfs":
         assert (done.exit_code, "ask for JSON" in done.stderr) == (1, True)
         return
@@ -52,7 +57,7 @@ def test_in_batsims_place(
         assert_same_events(recording, done.echo)
         assert done.echo.nb_replies == len(recording.replies)
     if (rc == 0 or (rc == 1 and recording.messages)) and folder.name not in OTHER_FILES:
-        assert_same_files(recording, tmp_path)
+        assert_same_files_of_5(recording, tmp_path)
 
 
 def test_nearly_all_are_in_scope() -> None:

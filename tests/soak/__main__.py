@@ -67,15 +67,12 @@ def one_simulation(folder: Path, jobs: int) -> list[str]:
     weeks = jobs / USERS / WEEKLY
     users = ["--users", "weekly", "-U", f"nb_users={USERS}", "-U", f"weeks={weeks}"]
     begin = time.monotonic()
+    common = ("-s", endpoint, "-e", str(folder / "one"))
+    machine = ("-p", str(folder / "machine.xml"), "-q")
+    dynamic = ("--enable-dynamic-jobs", "--enable-profile-reuse")
     with (
-        _process(
-            *("serve", "-s", endpoint, *users, "--log", str(folder / "none.json")),
-            *("-e", str(folder / "one")),
-        ) as scheduler,
-        _process(
-            *("simulator", "-s", endpoint, "-p", str(folder / "machine.xml"), "-q"),
-            *("--enable-dynamic-jobs", "--enable-profile-reuse", "-e", str(folder / "one")),
-        ) as simulator,
+        _process("serve", *common, *users, "--log", str(folder / "none.json")) as scheduler,
+        _process("simulator", *common, *machine, *dynamic) as simulator,
     ):
         names = {"serve": scheduler, "simulator": simulator}
         memory = {name: list[int]() for name in names}
@@ -89,22 +86,19 @@ def one_simulation(folder: Path, jobs: int) -> list[str]:
         nb_jobs = sum(1 for _ in file) - 1
     print(f"one simulation: {nb_jobs:,} jobs in {seconds:.0f} s, {nb_jobs / seconds:,.0f} a second")
     for name, samples in memory.items():
-        early, late, most = _growth(samples)
-        print(
-            f"  memory of {name}: {early} MB after a quarter, {late} MB at the end, {most} MB most"
-        )
+        early, late = _growth(samples)
+        print(f"  memory of {name}: {early} MB after a quarter, {late} MB at the end")
         if (late - early) * 1e6 > MOST_GROWTH * 0.75 * nb_jobs:
             faults.append(f"the memory of {name} grew from {early} to {late} MB")
     return faults
 
 
-def _growth(samples: Sequence[int]) -> tuple[int, int, int]:
-    """Return the memory after the first quarter, in the last tenth, and the most (MB)."""
-    kilobytes = np.array(samples)
-    quarter, tenth = len(kilobytes) // 4, len(kilobytes) // 10
-    early = np.median(kilobytes[quarter : quarter + tenth + 1])
-    late = np.median(kilobytes[-tenth - 1 :])
-    return round(early / 1000), round(late / 1000), round(kilobytes.max() / 1000)
+def _growth(samples: Sequence[int]) -> tuple[int, int]:
+    """Return the memory after the first quarter, and in the last tenth (MB)."""
+    quarter, tenth = len(samples) // 4, len(samples) // 10
+    parts = samples[quarter : quarter + tenth + 1], samples[-tenth - 1 :]
+    early, late = (round(float(np.median(part)) / 1000) for part in parts)
+    return early, late
 
 
 def _memory(pid: int) -> list[int]:
