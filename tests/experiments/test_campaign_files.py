@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.report.campaign_report import make_campaign_report
 from helpers.calling import command
 from helpers.made_up_campaign import STUDIES as FOLDER
+from helpers.made_up_campaign import MadeUpCampaign
 
 STUDIES = {
     # campaign files; runs of all, of their small sizes; files whose small size downloads nothing
@@ -80,6 +82,14 @@ def test_the_report_of_a_study_is_not_about_other_runs(study: str, tmp_path: Pat
     ours = read_campaign(path)
     for_any_runs = study == "site"
     assert (ours.title, ours.report) == ("Ours", report if for_any_runs else None)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_campaign_that_has_just_begun_shows_that_nothing_is_known(study: str) -> None:
+    module = importlib.import_module(f"batsched_studies.{study}.report")
+    made = module.report(MadeUpCampaign([], study))
+    assert not made.figures
+    assert not any(verdict.holds for verdict in made.verdicts)
 
 
 EXTENSION = """

@@ -10,22 +10,11 @@ import pytest
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_studies.conformance import page, published_schedules, recorded_runs
-from batsched_studies.real_batsim import page as real_page
-from batsched_studies.user_models import page as user_models_page
 
 PAGE = page.PAGE.read_text(encoding="utf-8")
 INSTANT = {"extra_nodes": "instant"}
 LONG = pytest.mark.long
 SJBF = INSTANT | {"backfill_order": "sjf"}
-
-
-@pytest.mark.parametrize("written", [page, user_models_page, real_page])
-def test_the_text_of_pages_that_a_command_writes(written: Any) -> None:
-    """Every line of the text outside the tables and numbers that the command fills in."""
-    there = written.PAGE.read_text(encoding="utf-8")
-    lines = written.TEXT.read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if "{{" not in line and line not in there.splitlines()] == []
-    assert "{{" not in there
 
 
 def test_the_recorded_runs_of_the_page(shared: Path) -> None:

@@ -21,7 +21,6 @@ from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_studies.league.change import (
     Change,
-    move_weeks,
     select_after,
     select_around,
     select_before,
@@ -31,7 +30,6 @@ from batsched_studies.league.figures import count_jobs_by_day
 from batsched_studies.league.forecasts import MODELS, Forecast
 from batsched_studies.league.report import count_busy, report
 from batsched_studies.league.scores import crps, crps_of_sample, energy_score
-from batsched_studies.league.site_of_log import make_users
 from batsched_studies.league.standings import GROUPS, Case, ScoredJobs, read
 from batsched_studies.league.worlds import WORLDS, make_world
 from helpers.made_up_campaign import MadeUpCampaign, holds, one_row, table_of
@@ -481,15 +479,6 @@ def test_runs_that_differ_by_more_than_model_and_member_are_no_ensemble() -> Non
             read(MadeUpCampaign(runs))  # type: ignore[arg-type]
 
 
-def test_as_many_users_of_the_site_are_found_as_made_the_record() -> None:
-    """From what was before the change alone: 40, on half of the machine, where they waited."""
-    log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
-    known = move_weeks(select_before(make_world(log, "closed", SMALL), SMALL), SMALL.learnt)
-    users = make_users(known, weeks=14, seed=1)
-    found = {job.user for week in range(15) for job in users.jobs_to_submit(week * WEEK)}
-    assert len(found) == pytest.approx(40, abs=4)
-
-
 def test_a_world_is_the_same_again_and_half_shut_until_the_change() -> None:
     log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
     for name in WORLDS:
@@ -499,8 +488,3 @@ def test_a_world_is_the_same_again_and_half_shut_until_the_change() -> None:
         until = HOUR * np.arange(-SMALL.learnt * 168, 0)
         assert count_busy(jobs, until).max() <= log.nb_res / 2
         assert count_busy(jobs, HOUR * np.arange(0, 168.0)).max() > log.nb_res / 2
-
-
-def test_a_campaign_that_has_just_begun() -> None:
-    page = report(MadeUpCampaign([], "league"))  # type: ignore[arg-type]
-    assert not page.tables

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import runpy
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from batsched_py.errors import SimulationError
 from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, list_names
 from batsched_py.protocol import messages as m
-from batsched_py.report.comparing.job_differences import Kind
 from batsched_py.support.installation import PROGRAM, platforms_folder
 from batsched_studies.real_batsim import page
 from batsched_studies.real_batsim.cases import CASES, Case
@@ -28,24 +26,6 @@ PLUGINS = {case.plugin for case in CASES} - {""}
 
 def test_every_policy_and_every_user_model_has_a_line() -> None:
     assert {*list_names(SCHEDULERS), *list_names(USERS)} - {RIGID} == PLUGINS
-
-
-def test_the_page_has_each_case_once() -> None:
-    """In their order; what it says of them is for those who have Batsim (tests/real)."""
-    lines = page.PAGE.read_text(encoding="utf-8").splitlines()
-    different = [case for case, _, _ in table(lines, "| case |")]
-    equal = [case for case in CASES if beginning(case) not in different]
-    assert different == [beginning(case) for case in CASES if case not in equal]
-    groups = {of: cases.split("; ") for of, cases in table(lines, "| of what |")}
-    assert {of.rpartition(": ")[0]: cases for of, cases in groups.items()} == {
-        group: [page.format_entry(case) for case in equal if case.group == group]
-        for group in dict.fromkeys(case.group for case in equal)
-    }
-
-
-def beginning(case: Case) -> str:
-    """Return the first cell of a case that differs."""
-    return f"**{case.name}**: {case.group}; {case.about}"
 
 
 def table(lines: list[str], head: str) -> list[list[str]]:
@@ -92,35 +72,6 @@ def seal_again(left: OutputFiles) -> None:
     path = Path(f"{left.prefix}_run.json")
     if path.exists():
         seal(path, unsealed(path))
-
-
-@pytest.mark.parametrize(
-    ("column", "text", "words", "kind"),
-    [
-        ("allocated_resources", "60-63", "other processors: 1", Kind.PROCESSORS),
-        ("finish_time", "99999.000000", "other times: 1", Kind.TIMES),
-        ("success", "0", "end or energy: 1", Kind.CONTENT),
-        ("stretch", "0.500000", "derived columns: 1", Kind.DERIVED),
-    ],
-)
-def test_jobs_that_differ_are_counted(
-    twice: tuple[OutputFiles, OutputFiles], column: str, text: str, words: str, kind: Kind
-) -> None:
-    path = Path(f"{twice[1].prefix}_jobs.csv")
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    rows[3][column] = text
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    seal_again(twice[1])
-    case = BY_NAME["delays"]
-    row = page.make_row(case, compare_sides(*twice))
-    assert row.startswith(f"| {beginning(case)} | 19 of 20 | ")
-    assert f"{words}. " in row
-    assert page.NOT_KNOWN in row
-    assert ("Mean waiting times" in row) is (kind <= Kind.CONTENT)
 
 
 @pytest.mark.parametrize(

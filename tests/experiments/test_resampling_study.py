@@ -83,24 +83,6 @@ def test_a_log_in_the_middle_of_its_variants() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "where", "outside"),
-    [
-        (0.5, "lower", True),
-        (0.9008, "lower", False),  # two of 401 are below: 0.1 to 1.8 %
-        (0.904, "open", False),  # eight: 0.9 to 3.9 %
-        (0.93, "inside", False),
-        (1.0961, "open", False),
-        (1.2, "higher", True),
-    ],
-)
-def test_a_log_at_an_end_of_its_variants(factor: float, where: str, outside: bool) -> None:
-    recorded = run("recorded", mean_waiting_time=3600 * factor)
-    place = pd.DataFrame(positions.place_logs(claims.read(pd.DataFrame([*variants(), recorded]))))
-    (wait,) = place[place["metric"] == "wait"].itertuples()
-    assert (wait.where, wait.outside) == (where, outside)
-
-
-@pytest.mark.parametrize(
     ("key", "log", "column", "value", "holds"),
     [
         ("throughput", CTC, "throughput_to_last_submission", 10.0, True),
@@ -301,9 +283,3 @@ def test_what_is_measured_of_a_run_of_the_sample_log() -> None:
     assert sum(hours[8:18]) > 10 / 24
     assert 0 <= measured["wait_50"] <= measured["wait_90"] <= measured["wait_99"]
     assert measured["busiest_week"] >= 1
-
-
-def test_report_of_nothing_is_no_error() -> None:
-    few = report(MadeUpCampaign([]))
-    assert not few.parts
-    assert [verdict.holds for verdict in few.verdicts] == [None] * len(KEYS)

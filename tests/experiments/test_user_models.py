@@ -15,16 +15,6 @@ def section(heading: str) -> list[str]:
     return PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0].splitlines()
 
 
-def test_every_line_has_the_columns_of_its_table() -> None:
-    widths = [line.count("|") if line.startswith("|") else None for line in PAGE.splitlines()]
-    heads = [i for i, line in enumerate(PAGE.splitlines()) if line.startswith("|---")]
-    assert len(heads) == 11
-    for head in heads:
-        end = widths.index(None, head)
-        assert end > head + 1, "a table without lines"
-        assert {*widths[head + 1 : end]} == {widths[head - 1]}
-
-
 def test_sessions_of_kth(shared: Path) -> None:
     found = sessions.make_session_rows(shared, KTH)
     assert found["counts"][0].count("28,489 / 16,488 / 10,303 |") == 2

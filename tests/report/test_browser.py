@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import pandas as pd
 import pytest
 
 from batsched_py import simulate
-from batsched_py.report import Figure, Report, Section, Table
+from batsched_py.report import Figure
 from batsched_py.report.campaign_report import make_plain_report
 from batsched_py.report.forms.html_page import render_page
 from batsched_py.report.one_run import make_run_report
@@ -183,33 +182,6 @@ def test_the_schedule_follows_its_run_and_zooms(load: Load) -> None:
 LIGHT_PAGE, DARK_PAGE = "rgb(255, 255, 255)", "rgb(24, 28, 33)"
 
 
-def colours(opened: Any) -> tuple[str, bool]:
-    """Return the colour of a section, and whether those of a figure are inverted."""
-    sheet = "getComputedStyle(document.querySelector('main > section')).backgroundColor"
-    figure = "getComputedStyle(document.querySelector('#figure-curve svg.marks')).filter"
-    return opened.evaluate(sheet), opened.evaluate(figure).startswith("invert")
-
-
-def test_dark_light_and_print(load: Load) -> None:
-    opened = load(color_scheme="dark")
-    assert colours(opened) == (DARK_PAGE, True)
-    opened.emulate_media(media="print")
-    assert colours(opened) == (LIGHT_PAGE, False)
-    for control in (".contents", "#theme", "#schedule-run", "a[download]"):
-        assert not opened.locator(control).first.is_visible(), control
-    assert (
-        opened.evaluate("getComputedStyle(document.querySelector('.scroll')).overflowX")
-        == "visible"
-    )
-    opened.emulate_media(media="screen")
-    theme = opened.locator("#theme")
-    theme.click()
-    assert theme.inner_text() == "Theme: light"
-    assert colours(opened) == (LIGHT_PAGE, False)
-    theme.click()
-    assert colours(opened) == (DARK_PAGE, True)
-
-
 def panels() -> Figure:
     """Two panels, with a legend of shapes and an own dark colour."""
     rows = [{"x": x, "kind": kind, "of": of} for x in (1, 2) for kind in "ab" for of in "pq"]
@@ -223,40 +195,6 @@ def panels() -> Figure:
         .facet(facet="kind:N", columns=2)
     )
     return Figure("panels", "Panels", chart)
-
-
-def arranged() -> list[Figure]:
-    """Figures of several panels: side by side, in rows of facets, and such rows one by one."""
-    single = alt.Chart(alt.Data(values=[{"x": 1, "of": of} for of in "pqr"])).mark_point()
-    single = single.encode(x="x:Q", y=alt.Y("x:Q", title="a title")).properties(
-        width=200, height=60
-    )
-    facets = single.facet(facet="of:N", columns=3)
-    return [
-        Figure("beside", "Beside each other", alt.hconcat(single, single, single)),
-        Figure("facets", "Facets", facets),
-        Figure("rows", "Rows of facets", alt.vconcat(facets, facets)),
-    ]
-
-
-@pytest.fixture(scope="module")
-def arranged_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("page") / "arranged.html"
-    wide = pd.DataFrame({"policy": ["easy"], "of": ["all"]} | {f"m{n}": [n] for n in range(20)})
-    parts = (*arranged(), Table("wide", "Wide", wide))
-    report = Report("T", "", (Section("S", parts),), terms=(("easy", "a *policy*"),))
-    path.write_text(render_page(report), encoding="utf-8")
-    return path
-
-
-@pytest.mark.parametrize("width", [390, 768, 1366])
-def test_panels_take_the_width_of_the_page(load: Load, arranged_file: Path, width: int) -> None:
-    opened = load(width, 800, arranged_file)
-    assert opened.evaluate("document.documentElement.scrollWidth") == width
-    for figure in arranged():
-        page_width = opened.evaluate(f"document.querySelector('#figure-{figure.name}').clientWidth")
-        drawn = opened.locator(f"#figure-{figure.name} svg.marks").bounding_box()["width"]
-        assert page_width - 25 <= drawn <= page_width, figure.name
 
 
 def test_a_page_that_follows_a_campaign_stays_where_it_was(browser: Any, tmp_path: Path) -> None:

@@ -6,13 +6,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py.report.campaign_axes import (
     classify_axes,
     find_compared_axis,
-    format_labels,
     shorten_names,
 )
 
@@ -74,24 +71,3 @@ def test_users_are_an_axis_also_by_variants() -> None:
 )
 def test_names_are_short_and_differ(values: list[Any], expected: list[str]) -> None:
     assert list(shorten_names(values).values()) == expected
-
-
-@given(
-    st.lists(
-        st.builds(
-            "{}{}:{}".format,
-            st.sampled_from(["", "x/", "y/", "x/y/"]),
-            st.sampled_from(["a.py", "b.py"]),
-            st.sampled_from(["One", "Two"]),
-        ),
-        unique=True,
-    )
-)
-def test_no_two_names_are_alike(values: list[str]) -> None:
-    names = shorten_names(values)
-    assert len(set(names.values())) == len(values)
-
-
-def test_a_number_says_what_it_is_of() -> None:
-    names: dict[str, dict[Any, str]] = {"users": {"rigid": "rigid"}, "speed_factor": {2.0: "2"}}
-    assert format_labels({"users": "rigid", "speed_factor": 2.0}, names) == "rigid, speed factor 2"

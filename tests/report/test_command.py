@@ -115,24 +115,6 @@ def test_code_that_only_the_results_name_is_not_run(tmp_path: Path) -> None:
     assert (page.parent / "page_files" / "waits.csv").is_file()
 
 
-def test_the_report_of_an_installed_study_is_found_by_its_name(tmp_path: Path) -> None:
-    quick = (
-        "campaign",
-        "replay_feedback/fixed",
-        "--quick",
-        "-e",
-        tmp_path / "out",
-        "--jobs",
-        1,
-        "--no-report",
-    )
-    assert command(tmp_path, *quick).returncode == 0
-    done = command(tmp_path, "report", "out")
-    assert done.returncode == 0, done.stderr
-    assert "--report" not in done.stderr
-    assert "Madon" in (tmp_path / "out" / "report.html").read_text()
-
-
 def test_a_link_in_the_results_leads_nowhere(tmp_path: Path) -> None:
     folder = ended(tmp_path, "")
     (tmp_path / "elsewhere").mkdir()

@@ -9,7 +9,6 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.report.campaign_report import make_plain_report
-from batsched_py.report.comparing.campaigns import CampaignComparison
 from batsched_py.report.comparing.runs import compare_runs
 from batsched_py.report.less_work import NO_GAIN, describe_less_work
 from batsched_py.testing import DrawnJob as J
@@ -73,15 +72,3 @@ def test_two_runs_of_which_one_refuses() -> None:
     assert NO_GAIN in told
     assert compare_runs(refusing, large).summary.startswith("A refuses 17 %")
     assert NO_GAIN not in compare_runs(small, small).summary
-
-
-def test_two_campaigns_of_which_one_refuses() -> None:
-    one, other = MadeUp(5), MadeUp(5)
-    for results in (one, other):
-        results.runs = results.runs.assign(nb_rejected=0, makespan=1000.0, git_revision="x")
-        results.runs["version"] = "1"
-    other.runs.loc[other.runs["policy"] == "creasy", "nb_rejected"] = 100
-    for a, b, name in ((one, other, "B"), (other, one, "A")):
-        comparison = CampaignComparison(a, b, ("one", "other"))  # type: ignore[arg-type]
-        assert "in 2 of 4 groups" in comparison.summary
-        assert f"{name} refuses 50 %" in comparison.summary

@@ -62,14 +62,6 @@ def test_it_says_what_was_simulated_and_what_came_out(ours: tuple[Result, Path])
     assert names == ["utilisation", "queue", "submissions", "waits_by_size"]
 
 
-def test_the_page_has_schedule_users_and_settings(ours: tuple[Result, Path]) -> None:
-    run = OneRun(f"{ours[1]}_jobs.csv")
-    text = render_page(make_run_report(run), run)
-    assert "Its settings" in text
-    assert f"<dd>{ours[1]}" in text
-    assert '"vconcat":' in text  # of the schedule
-
-
 def test_a_run_of_batsim_has_a_page_too(of_batsim: Path) -> None:
     run = OneRun(of_batsim)
     report = make_run_report(run)

@@ -102,14 +102,6 @@ def test_a_full_disk_is_a_line_and_leaves_the_old_page(folder: Path) -> None:
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_a_full_device_is_a_line(folder: Path) -> None:
-    (folder / "page.html").symlink_to("/dev/full")
-    done = called(folder, LIMITED, 10**9, "report", "out", "-o", "page.html")
-    assert done.returncode == 1
-    assert "No space left" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize(
     ("most", "message"),
     [(10_000, "its files"), (100, "campaign.json")],

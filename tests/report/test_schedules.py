@@ -46,22 +46,6 @@ def test_a_window_is_bounded_and_has_all_that_runs_in_it(nb: int, most: int, see
         assert set(shown) == set(jobs["job_id"][inside])
 
 
-def test_the_window_is_around_the_longest_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = some_jobs(300)
-    monkeypatch.setattr(run_figures, "READABLE_RECTANGLES", 40)
-    begin, end = run_figures.find_window(jobs)
-    events = sorted(set(jobs["submission_time"]) | set(jobs["starting_time"]))
-    waiting = [
-        int(((jobs["submission_time"] <= at) & (jobs["starting_time"] > at)).sum()) for at in events
-    ]
-    assert begin <= events[int(np.argmax(waiting))] <= end
-
-
-def test_a_run_whose_jobs_were_all_rejected_says_so() -> None:
-    jobs = some_jobs(5).assign(starting_time=np.nan, finish_time=np.nan)
-    assert draw_schedule_view(run_of(jobs))["vconcat"][0]["title"]["subtitle"] == ["no job ran"]
-
-
 def test_users_are_means_over_their_own_jobs() -> None:
     jobs = some_jobs(100)
     users = summarise_users(jobs)
@@ -78,13 +62,6 @@ def test_users_are_means_over_their_own_jobs() -> None:
         "area": (run * jobs_of_user["requested_number_of_resources"]).sum(),
     }
     assert {name: users[name][at] for name in expected} == pytest.approx(expected, rel=1e-5)
-
-
-def test_unknown_users_are_not_counted() -> None:
-    jobs = some_jobs(20)
-    jobs.loc[15, "user"] = None
-    assert sum(summarise_users(jobs)["jobs"]) == 19
-    assert summarise_users(jobs.drop(columns="user")) == {}
 
 
 def test_of_many_runs_some_are_chosen_over_the_axes() -> None:

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from batsched_py.report import Report, Table, Verdict
 from batsched_py.report.forms.terminal import print_report, print_table
-from helpers.made_up_report import a_report
 
 
 def printed(width: int = 80, *, terminal: bool = False) -> tuple[Console, io.StringIO]:
@@ -28,22 +27,6 @@ def lines_of(table: Table, width: int) -> list[str]:
 def wide_table() -> Table:
     names = {f"metric_{n}": [1234.5 + n, 2.25 * n, 10.0] for n in range(12)}
     return Table("wide", "Wide", pd.DataFrame({"policy": ["easy", "fcfs", "sjf"], **names}))
-
-
-def test_all_is_said() -> None:
-    console, text = printed()
-    print_report(a_report(), console)
-    for words in ("1 holds", "EASY waits less", "(CTC)", "10949", "Mean waits"):
-        assert words in text.getvalue()
-
-
-def test_a_wide_table_is_printed_whole_where_there_is_no_terminal() -> None:
-    frame = pd.DataFrame({f"a_long_name_of_column_{n}": [f"value_{n}_of_it"] for n in range(30)})
-    console, text = printed(width=40)
-    print_table(Table("t", "T", frame), console)
-    lines = text.getvalue().splitlines()
-    assert any(all(name in line for name in frame.columns) for line in lines)
-    assert any(all(f"value_{n}_of_it" in line for n in range(30)) for line in lines)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])

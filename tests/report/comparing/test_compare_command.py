@@ -57,15 +57,6 @@ def test_a_run_is_named_by_folder_prefix_or_table(
     assert re.search(r"scheduler +easy +fcfs +yes", output)
 
 
-def test_the_folder_of_a_back_end_does_not_hide_its_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_run(Path("a_batsim"), RUNS, settings("easy"))
-    Path("a_batsim/output").mkdir(parents=True)
-    for command in (("compare", "a"), ("metrics",), ("report",)):
-        assert call(monkeypatch, *command, "a_batsim") == 0
-
-
 def test_differences_fail_only_when_asked(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -187,22 +187,6 @@ def test_means_over_jobs_and_over_users_differ(tmp_path: Path) -> None:
     assert waits["nb"].tolist() == [4, 3, 3]
 
 
-def test_rigid_and_reacting_replay_are_matched_by_id(tmp_path: Path) -> None:
-    other = tuple(row._replace(workload="dyn") for row in replaced(2, start=170))
-    comparison = compared(tmp_path, BASE, other)
-    assert comparison.match.same_jobs
-    assert comparison.match.note
-    assert len(comparison.moved_jobs) == 1
-
-
-def test_two_workloads_with_the_same_ids_are_kept_apart(tmp_path: Path) -> None:
-    rows = (*BASE, *(row._replace(workload="w1", submit=row.submit + 1) for row in BASE))
-    later = tuple(row._replace(start=(row.start or 0) + 7) for row in rows[4:])
-    moved = compared(tmp_path, rows, (*BASE, *later)).moved_jobs
-    assert set(moved["workload"]) == {"w1"}
-    assert moved["start_shift"].tolist() == [7.0] * 4
-
-
 NONE_ALIKE = "0% of them"
 
 
@@ -223,17 +207,6 @@ def test_other_jobs_are_compared_as_distributions(
     names = [part.name for part in (*comparison.report().tables, *comparison.report().figures)]
     assert names == ["settings", "means", "quantiles", "metrics", "distribution_of_waits"]
     assert comparison.moved_jobs.empty
-
-
-def test_warm_up_and_rare_jobs_are_not_measured(tmp_path: Path) -> None:
-    a, b = (
-        [row._replace(measured=row.submit >= 8) for row in rows]
-        for rows in (BASE, replaced(1, start=120))
-    )
-    comparison = compared(tmp_path, a, b)
-    assert len(comparison.moved_jobs) == 1  # job 2 moved, though it is of the warm-up
-    assert "bob" not in set(comparison.users["user"])
-    assert comparison.metrics.set_index("metric").loc["nb_jobs", "a"] == 2
 
 
 def test_tables_of_batsim_have_no_users_and_take_them_from_beside(tmp_path: Path) -> None:
