@@ -18,7 +18,6 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import find_fixed_key
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.workload.conversion_rules import Rules
-from batsched_py.workload.logs.log_archive import find_log
 from helpers.examples import few_examples
 from helpers.logs import swf_text
 
@@ -62,16 +61,6 @@ def test_by_hand(tmp_path: Path, kind: type[Scanned] | type[Blocks]) -> None:
     path = log_of(tmp_path, HAND_DRAWN)
     expected = {"1": 0, "2": 10, "3": 20, "4": 3, "5": 8}
     assert floors(read(path), kind) == expected == ours(path)
-
-
-def test_the_sample_log() -> None:
-    """With four times the load."""
-    path = find_log("sample")
-    jobs = read(path)
-    jobs = jobs._replace(submit=tuple(0.25 * submit for submit in jobs.submit))
-    expected = ours(path, 0.25)
-    for kind in KINDS:
-        assert floors(jobs, kind) == expected
 
 
 times, sizes = st.integers(0, 40), st.integers(1, 4)

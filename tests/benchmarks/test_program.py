@@ -11,7 +11,6 @@ import loop_rows
 import process_rows
 import pytest
 import scaling
-import where
 from measuring import Bench, Measured, child
 
 assert loop_rows  # these make the rows
@@ -91,10 +90,3 @@ def test_the_table_has_the_first_version_and_the_last() -> None:
 def test_the_figures_are_drawn(tmp_path: Path) -> None:
     scaling.draw(Bench(tmp_path, quick=True), tmp_path / "figures")
     assert len(list((tmp_path / "figures").glob("*.png"))) == 5
-
-
-def test_where_the_time_goes(tmp_path: Path) -> None:
-    table = where.where(Bench(tmp_path, rounds=2, quick=True)).splitlines()
-    assert any(line.startswith("| `decision_process.py` |") for line in table)
-    parts = [int(line.split("|")[3].strip(" %")) for line in table[2:-1]]
-    assert 90 <= sum(parts) <= 110  # rounded

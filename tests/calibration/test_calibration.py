@@ -64,14 +64,6 @@ def test_measures_of_four_jobs_by_hand() -> None:
     assert all(isinstance(value, float) for value in numbers.values())
 
 
-def test_jobs_are_matched_by_id_in_whatever_order_they_ended() -> None:
-    log = log_of([10.0, 20, 30])
-    table = table_of(log, [10, 20, 40])
-    turned = table.select(np.array([2, 0, 1]))
-    turned.texts = {"job_id": ["3", "1", "2"]}
-    assert calibration(log, turned).agreement.bias.value == pytest.approx(10 / 3)
-
-
 def test_each_job_that_is_not_compared_is_counted_once() -> None:
     """Of 7 jobs one is unknown, one cancelled, one refused, one dropped, one of the warm-up."""
     log = log_of([5.0, -1, 400, 10, 10, 10, 10])
@@ -161,23 +153,6 @@ def test_intervals_of_a_group_are_of_the_weeks_that_have_its_jobs() -> None:
     of_user = {group.name: group for group in found.of_kind("user")}
     assert (of_user["2"].jobs, of_user["2"].bias.nb, of_user["2"].reproduced) == (40, 4, None)
     assert (of_user["3"].bias.nb, of_user["3"].reproduced) == (10, False)
-
-
-def test_whose_user_is_unknown_is_no_user_of_any_name() -> None:
-    log = log_of([10.0] * 40, user=[-1, 1] * 20)
-    found = calibration(log, table_of(log, [10.0] * 40))  # the table calls the unknown -1
-    assert {group.name: group.jobs for group in found.of_kind("user")} == {"1": 20, "unknown": 20}
-    assert found.users.nb == 1
-
-
-def test_an_hour_is_no_week_and_one_instant_no_time() -> None:
-    log = log_of([10.0] * 40, submit_time=np.arange(40) * 60)
-    found = calibration(log, table_of(log, [10.0] * 40))
-    assert found.utilisation.weeks.recorded == found.backlog.work.simulated == []
-    assert isnan(found.utilisation.weeks.correlation.value)
-    assert found.utilisation.recorded > 0
-    at_once = log_of([10.0] * 4, submit_time=5)
-    assert isnan(calibration(at_once, table_of(at_once, [10.0] * 4)).utilisation.recorded)
 
 
 def test_the_usual_wait_is_that_of_other_weeks() -> None:

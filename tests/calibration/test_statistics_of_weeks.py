@@ -80,24 +80,6 @@ def test_resampled_ranks_have_the_spread_of_the_exact_ones() -> None:
         assert found.drawn[draw] == pytest.approx(exact, abs=0.01)
 
 
-def evenly(weeks: int, nb: int) -> NDArray[np.float64]:
-    """Return so many times over so many weeks."""
-    return np.linspace(0, weeks * WEEK, nb, endpoint=False)
-
-
-def test_a_paired_difference_is_far_more_certain_than_either_side() -> None:
-    rng = np.random.default_rng(2)
-    weeks = Weeks(evenly(10, 300))
-    columns = {"jobs": np.ones(300), "sum": np.repeat(rng.normal(10, 5, 10), 30)}
-    both = {**columns, "sum": columns["sum"] + 1}
-    one, other = (
-        weeks.estimate(lambda sums: sums["sum"] / sums["jobs"], each) for each in (both, columns)
-    )
-    assert not (one.interval.low > other.interval.high)
-    assert (one - other).interval.low == pytest.approx(1)
-    assert (one - other).interval.high == pytest.approx(1)
-
-
 def test_a_rest_at_the_end_is_of_the_week_before_and_empty_weeks_do_not_count() -> None:
     assert Weeks(np.array([0.0, 6, 7, 13, 16]) * DAY).number.tolist() == [0, 0, 1, 1, 1]
     assert Weeks(np.array([0.0, 30, 31]) * DAY).nb == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
-from batsched_py.report.kit import Interval, Runs
+from batsched_py.report.kit import Runs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import WEEK
@@ -19,7 +18,7 @@ from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.dynamic_think_times import cases, claims, tables
 from batsched_studies.dynamic_think_times.measures import NAMES, measure
 from batsched_studies.dynamic_think_times.report import find_warm_up, report
-from helpers.made_up_campaign import MadeUpCampaign, changed, having
+from helpers.made_up_campaign import MadeUpCampaign, changed
 
 COLUMNS = {metric.name: metric for metric in (*cases.METRICS, *cases.FURTHER)}
 
@@ -150,48 +149,6 @@ def test_one_case_against_it_and_a_claim_does_not_hold(
     factor, column, place = change
     found = verdicts(multiplied(world(), factor, column, **place))
     assert {claim for claim, holds in found.items() if holds is False} == {title}
-
-
-EQUAL = (claims.EQUAL_FCFS, claims.EQUAL_EASY)
-ALL_CASES = (claims.FALLS, claims.BEATS, claims.NOT_AWRT)
-"""Claims on all of the paper's cases: of some of them they cannot be told."""
-
-
-@pytest.mark.parametrize(
-    ("kept", "unknown"),
-    [
-        ({"think": ("lin", "c120")}, {*ALL_CASES, claims.BETTER, claims.ODD}),
-        ({"scheduler": ("easy",)}, {*ALL_CASES, claims.MORE, claims.BETTER, claims.EQUAL_FCFS}),
-        ({"nodes": (128,)}, {*ALL_CASES, claims.MORE, claims.ODD, *EQUAL}),
-        ({"think": ("lin",)}, {*ALL_CASES, claims.MORE, claims.BETTER, claims.ODD, *EQUAL}),
-        ({"replication": range(5)}, set(claims.TITLES)),  # five have no interval of the median
-        ({"replication": ()}, set(claims.TITLES)),
-    ],
-)
-def test_nothing_is_said_without_runs(kept: dict[str, Any], unknown: set[str]) -> None:
-    found = verdicts(having(world(), **kept))
-    assert {claim for claim, holds in found.items() if holds is None} == unknown
-
-
-@pytest.mark.parametrize(
-    ("judge", "low", "high", "holds"),
-    [
-        (claims._about_equal, 0.9, 1.1, True),
-        (claims._about_equal, 0.9, 1.13, None),
-        (claims._about_equal, 0.85, 1.0, None),
-        (claims._about_equal, 1.13, 1.2, False),
-        (claims._about_equal, 0.8, 0.85, False),
-        (claims._better, 0.9, 0.94, True),  # 0.88 to 0.96 are printed
-        (claims._better, 0.95, 0.98, True),
-        (claims._better, 0.95, 1.01, None),
-        (claims._better, 0.97, 0.99, False),
-        (claims._better, 0.8, 0.9, True),
-    ],
-)
-def test_vague_words_are_asked_of_the_whole_interval(
-    judge: Callable[[Interval], bool | None], low: float, high: float, holds: bool | None
-) -> None:
-    assert judge(Interval((low + high) / 2, low, high, 9)) is holds
 
 
 # The report ------------------------------------------------------------------------------------

@@ -227,19 +227,6 @@ def test_cases_beside_the_thesis() -> None:
     assert found["no switch", ""].thesis_share == pytest.approx(9.00, abs=0.01)
 
 
-def test_other_nodes_or_a_part_of_the_log_are_not_compared() -> None:
-    runs = [
-        make_run(trace="CTC", order="fcfs", nb_res=338),
-        make_run(order="fcfs", first=100),
-        make_run(order="fcfs", log="sample"),
-        make_run() | {"scheduler": "easy"},  # another study's
-    ]
-    found = read(*runs)
-    assert [run.trace for run in found] == [None, None, None]
-    made = tables.make_rows(found)
-    assert all(row.thesis is None and row.reference is None for row in made["static"])
-
-
 def all_runs() -> list[dict[str, Any]]:
     return [
         make_run(order="fcfs"),

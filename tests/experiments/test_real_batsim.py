@@ -8,18 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py.errors import SimulationError
 from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, list_names
-from batsched_py.protocol import messages as m
-from batsched_py.support.installation import PROGRAM, platforms_folder
+from batsched_py.support.installation import PROGRAM
 from batsched_studies.real_batsim import page
 from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import compare_sides
-from batsched_studies.real_batsim.made_up_workloads import make_mixed
-from batsched_studies.real_batsim.two_simulators import OutputFiles, make_run, make_served_run
+from batsched_studies.real_batsim.two_simulators import OutputFiles, make_run
 from helpers.sealed_runs import seal, unsealed
 
-IDEAL = platforms_folder() / "ideal_64.xml"
 BY_NAME = {case.name: case for case in CASES}
 PLUGINS = {case.plugin for case in CASES} - {""}
 
@@ -138,16 +134,6 @@ def test_shaken_orders_are_beside_another_schedule(tmp_path: Path) -> None:
     low, high = sorted(comparison.shaken_waits)
     row = page.make_row(case, comparison)
     assert row.endswith(f" {low / 3600:.1f} to {high / 3600:.1f} h. |")
-
-
-@pytest.mark.process
-def test_a_side_that_fails_says_why(tmp_path: Path) -> None:
-    """Nobody starts the jobs."""
-    run = make_served_run(
-        lambda: lambda message: m.Message(message.now, []), make_mixed(["delay"]), IDEAL
-    )
-    with pytest.raises(SimulationError, match="deadlock"):
-        run("embedded", tmp_path / "x")
 
 
 def test_without_batsim_it_says_so(

@@ -209,17 +209,6 @@ def test_differences_are_taken_replication_by_replication() -> None:
     assert (row["nb_runs"], row["clear"]) == (5, True)
 
 
-def test_quantiles_and_intervals_of_resampled_logs() -> None:
-    runs = resampled({"easy": list(range(-10, 11))})
-    frame = pd.DataFrame(spread.make_confidence_rows(runs))
-    row = one_row(frame, metric="mean_lateness")
-    assert (row["median"], row["mean"], row["published"]) == pytest.approx([-4.47] * 3)
-    assert (row["low"], row["high"]) == pytest.approx((-4.47 - 9.5, -4.47 + 9.5))
-    assert row["low"] < row["mean_low"] < row["mean"] < row["mean_high"] < row["high"]
-    assert row["rank"] == "10.5 of 21"
-    assert row["z"] == pytest.approx(0)
-
-
 def test_ranking_by_replication() -> None:
     """In the second of six logs infra*2 is earlier than perf*2, which the means do not show."""
     shifts = {name: [0.0] * 6 for name in tables.RANKING}

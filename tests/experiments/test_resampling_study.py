@@ -86,25 +86,18 @@ def test_a_log_in_the_middle_of_its_variants() -> None:
     ("key", "log", "column", "value", "holds"),
     [
         ("throughput", CTC, "throughput_to_last_submission", 10.0, True),
-        ("throughput", CTC, "throughput_to_last_submission", 10.999, False),
         ("throughput", CTC, "throughput_to_last_submission", 10.96, None),  # above 98 of 100
         ("utilisation", DS, "utilisation_to_last_submission", 0.5, True),
-        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.07, True),
         ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.085, None),  # 8 % less
         ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.12, False),  # 11 % less
         ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 0.904, None),
-        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 0.9, False),  # variants more
         ("slowdown", DS, "mean_bounded_slowdown", 20 * 1.0992, True),  # above nearly all
-        ("slowdown", DS, "mean_bounded_slowdown", 20 * 1.096, None),
         ("slowdown", DS, "mean_bounded_slowdown", 20.0, False),
         ("slowdown", HPC2N, "mean_bounded_slowdown", 20 * 0.9008, True),
-        ("slowdown", HPC2N, "mean_bounded_slowdown", 20 * 1.099, False),
         ("slowdown", CTC, "mean_bounded_slowdown", 20.0, None),  # not printed
-        ("wait", CTC, "mean_waiting_time", 3600.0, True),
         ("wait", CTC, "mean_waiting_time", 3600 * 0.904, None),  # eight of 401 are below
         ("wait", CTC, "mean_waiting_time", 3600 * 0.9008, False),
         ("wait", BLUE, "mean_waiting_time", 3600 * 0.95, True),  # most variants wait longer
-        ("wait", BLUE, "mean_waiting_time", 3600 * 0.997, None),
         ("wait", BLUE, "mean_waiting_time", 3600 * 1.05, False),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from batsched_py import Result, simulate
+from batsched_py import simulate
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.errors import UsageError
 from batsched_py.report import Text
@@ -17,7 +17,6 @@ from batsched_py.report.kit import UNKNOWN, Interval
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import DAY, HOUR, WEEK
-from batsched_studies.site import cases
 from batsched_studies.site.measures import USERS, find_span, gini, measure
 from batsched_studies.site.other_answers import classify_answer
 from batsched_studies.site.report import report
@@ -92,18 +91,6 @@ def test_users_are_measured_in_the_same_weeks_as_jobs() -> None:
     assert numbers["all_jobs"] == 5
     assert result.measured[USERS] == {"bob": HOUR / 2}
     assert numbers["user_wait_median"] == HOUR / 2
-
-
-def test_a_kind_of_users_brings_the_same_jobs_whatever_happens() -> None:
-    """Who goes on after sessions does; who goes on within hours, for some weeks, does not."""
-    drawn = {"weeks": 2, "begin": "anywhere", "long_weeks": 3, "edge_weeks": 1}
-    after = {"resampled": True, "sessions": "arrival:60"}
-    kinds: dict[str, dict[str, Any]] = {"feedback": after, "tbuos": {}}
-    for users, options in kinds.items():
-        settings: dict[str, Any] = {"users": users, "user_options": options | drawn}
-        small, large = (measure(simulate("sample", nodes=nodes, **settings)) for nodes in (64, 128))
-        assert small["wait"] > large["wait"]
-        assert (small["all_jobs"] == large["all_jobs"]) == (users == "feedback")
 
 
 def test_the_same_work_on_faster_processors() -> None:
@@ -230,16 +217,6 @@ def test_an_operator_extends_the_study(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_the_machine_file_of_the_study_is_that_of_its_log() -> None:
-    """On it the sample log waits as without: it has one partition, which gives 24 h."""
-    folder = Path(cases.__file__).parent
-    settings: dict[str, Any] = {"rules": "predictsim", "drop": "", "first": 500}
-    with_file: Result = simulate("sample", machine=str(folder / "machine.toml"), **settings)
-    assert with_file.metrics["mean_waiting_time"] == pytest.approx(
-        simulate("sample", **settings).metrics["mean_waiting_time"]
-    )
-
-
 # How far to trust it ----------------------------------------------------------------------------
 
 SIDES = ("low", "high")
@@ -269,17 +246,6 @@ def test_how_well_the_record_is_reproduced(numbers: dict[str, float], said: str)
     first, answer, *_ = of(TURNED, **numbers).summary.split("\n\n")
     assert said in first
     assert MORE in answer
-
-
-def test_what_was_recorded_stands_beside_who_is_drawn() -> None:
-    made = of(TURNED, **POOR)
-    frame = table_of(made, "fidelity_sample").frame
-    row = one_row(frame, what="mean wait (h)")
-    assert row[["recorded", "simulated"]].tolist() == pytest.approx([1.0, 1.8])
-    bases = table_of(made, "bases_sample").frame
-    waits = dict(zip(bases["users"], bases["wait"], strict=True))
-    expected = {"recorded in the log": 1, "replay of the log": 1, "rigid": 3, "fluid": 3}
-    assert waits == pytest.approx(expected)
 
 
 # What is called a change ------------------------------------------------------------------------
@@ -338,18 +304,6 @@ def test_tables_by_hand() -> None:
 # The answer -------------------------------------------------------------------------------------
 
 
-def test_the_answer_is_by_change() -> None:
-    """Its second paragraph: the first is how well the record is reproduced."""
-    told = of(TURNED).summary.split("\n\n")[1]
-    less, depends, some = told.split("; ")
-    assert f"**{MORE}** (-50 % for rigid to -20 % for fluid)" in less
-    assert f"**{FEWER}** (longer: rigid, less: fluid)" in depends
-    assert f"**{EASY}** (cannot be told: rigid, longer: fluid)" in some
-    few = of(TURNED, 4)  # replications
-    assert "All users" not in few.summary
-    assert "conclusions_sample" not in [table.name for table in few.tables]
-
-
 def test_a_change_that_the_replay_cannot_tell_is_no_answer() -> None:
     """The replay may be off by 45 min: of 3 h a fifth is 36 min, which is less, and half is not."""
     bias = {"bias": 600.0, "low_bias": -600.0, "high_bias": 2700.0}
@@ -367,12 +321,6 @@ WEEKS_WORK = one_run(HOUR)["work_weekly"]
 
 def work(factor: float) -> dict[str, float]:
     return {"work_weekly": WEEKS_WORK * factor}
-
-
-def test_who_submits_more() -> None:
-    told = texts(of({}, numbers={(MORE, "fluid"): work(1.07)}))
-    assert f"by fluid with **{MORE}** (+7, +7 to +7 %)" in told
-    assert [name in told for name in ("More work", "Less work", "Limits")] == [True, False, False]
 
 
 def test_what_a_limit_takes_is_no_reaction() -> None:

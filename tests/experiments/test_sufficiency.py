@@ -130,16 +130,6 @@ def test_claims_are_judged() -> None:
     assert len(judged) == 1 + len(cases.NAMES) + 4 * 2
 
 
-@pytest.mark.parametrize(("half", "holds_"), [(900, True), (600, False)])
-def test_linear_in_the_share(half: float, holds_: bool) -> None:
-    """All mixed save 20 %; half of the users save 10 %, or 40."""
-    runs = [_run("open", "rigid", 1.0, s, 1000 + s, 1000, 9000) for s in range(6)]
-    runs += [_run("open", "mixed", 1.0, s, 800 + s, 1000, 9000) for s in range(6)]
-    runs += [_run("open", "mixed", 0.5, s, half + s, 1000, 9000) for s in range(6)]
-    (verdict,) = [v for v in of(runs).verdicts if "in the share" in v.claim]
-    assert verdict.holds is holds_
-
-
 def test_linear_in_the_effort_beside_the_published_number() -> None:
     runs = [_run("open", "rigid", 1.0, s, 1000 + s, 1000, 9000) for s in range(6)]
     for lever, red in (("25", 950), ("50", 900), ("mixed", 800)):

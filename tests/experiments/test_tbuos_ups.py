@@ -329,7 +329,6 @@ def test_queue_beside_the_mean_queue_length_of_a_simulation() -> None:
 WEEKS = 6
 FEW = range(6)
 """One of them is saturated, and five are enough for an interval."""
-MANY = range(12)
 
 
 @cache
@@ -386,12 +385,6 @@ def test_throughput_reacts_under_tbuos_only() -> None:
     assert least["easy / fcfs"] > 1.01
     assert least["ups load 1 / easy"] > 1.01
     assert least["easy twice / easy"] > 1.05
-
-
-@pytest.mark.slow
-def test_mean_waits_of_many_seeds_vary_less_under_tbuos() -> None:
-    rows = [(replay, "easy", seed, 1.3) for replay in ("resampled", "tbuos") for seed in MANY]
-    assert verdicts_on(rows)["iv"] is True
 
 
 def read(rows: list[tuple[str, str, int, float]]) -> Runs:

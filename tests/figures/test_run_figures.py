@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.figures import run_figures
 from batsched_py.figures.run_figures import (
     JobsOfRun,
     draw_queue,
@@ -25,7 +24,6 @@ from batsched_py.figures.run_figures import (
 from batsched_py.figures.step_charts import PARTS, Steps
 from batsched_py.support.step_functions import Intervals
 from batsched_py.units import DAY, HOUR
-from helpers.chart_texts import overlapping, texts_of
 
 NAN = float("nan")
 COLUMNS = (
@@ -187,38 +185,6 @@ def test_what_cannot_be_is_told(
         draw(run_of(DRAWN.assign(submission_time=[0, 0, 0, 0, 0, 1000 * DAY])), **options)
 
 
-def a_long_run(nb: int) -> pd.DataFrame:
-    random = np.random.default_rng(1)
-    submit = np.sort(random.uniform(0, 100 * DAY, nb))
-    start = submit + random.exponential(HOUR, nb)
-    first = random.integers(0, 60, nb)
-    return pd.DataFrame(
-        {
-            "job_id": np.arange(nb).astype(str),
-            "user": random.integers(0, 50, nb).astype(str),
-            "submission_time": submit,
-            "starting_time": start,
-            "finish_time": start + random.exponential(HOUR, nb),
-            "requested_number_of_resources": 3,
-            "allocated_resources": [f"{at} {at + 2}-{at + 3}" for at in first],
-        }
-    )
-
-
-def test_a_hundred_thousand_jobs_are_thinned_and_it_is_said() -> None:
-    jobs = a_long_run(100_000)
-    charts = {
-        "window": draw_schedule(run_of(jobs, 64)),
-        "widest": draw_schedule(run_of(jobs, 64), begin=0, end=90 * DAY),
-        "parts of": draw_utilisation(run_of(jobs, 64)),
-        "equal parts": draw_queue(run_of(jobs)),
-    }
-    for said, chart in charts.items():
-        assert said in " ".join(chart.to_dict()["title"]["subtitle"])  # no error of altair either
-        assert 400 < len(chart.data) <= run_figures.MOST_RECTANGLES
-    assert len(draw_submissions(run_of(jobs)).data) == 101, "a row where the last day ends"
-
-
 _Drawn = st.lists(
     st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(0, 5)), min_size=1, max_size=15
 )
@@ -256,20 +222,3 @@ def test_thinned_steps_keep_area_and_extremes(seed: int) -> None:
         ((end - begin) * function.weight).sum()
     )
     assert steps.highest("busy") == function.at(function.instants).max()
-
-
-@pytest.mark.filterwarnings("error")
-def test_no_texts_overlap_and_charts_stand_beneath_each_other() -> None:
-    """Each chart keeps the colours and the names of its own curves."""
-    jobs = a_long_run(3000)
-    start = {"unix_start_time": 1.7e9, "time_zone": "America/New_York"}
-    jobs = jobs.assign(original_submission_time=0.0)
-    for clock, time in (({}, {}), (start, {}), (start, {"begin": 3 * DAY, "end": 4 * DAY})):
-        drawn = (draw_schedule, draw_utilisation, draw_queue, draw_submissions)
-        charts = [draw(run_of(jobs, 64, **clock), **time) for draw in drawn]
-        for chart in charts:
-            assert not overlapping(chart)
-        beneath = charts[0] & charts[1] & charts[2] & charts[3]
-        assert not overlapping(beneath)
-        names = {box.text.removeprefix("\N{EM DASH} ") for box in texts_of(beneath)}
-        assert {"busy", "demand", "machine", "jobs", "processors", "recorded"} < names

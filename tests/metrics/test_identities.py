@@ -65,17 +65,6 @@ def test_capacity_is_used_lost_or_not_wanted(jobs: list[tuple[int, int, int]]) -
 
 
 @given(jobs=JOBS)
-def test_saturated_machine(jobs: list[tuple[int, int, int]]) -> None:
-    """If a job waits whenever a processor is free, what is not used is lost.
-
-    A job on all processors waits from the beginning to the end of all others.
-    """
-    queue = [(0, width, run) for _, width, run in jobs] + [(0, SIZE, 7)]
-    table = table_of(queue, first_fit(queue, SIZE), SIZE)
-    assert 1 - value("loss_of_capacity", table) == pytest.approx(value("utilisation", table))
-
-
-@given(jobs=JOBS)
 def test_loss_of_capacity_by_its_definition(jobs: list[tuple[int, int, int]]) -> None:
     starts = first_fit(jobs, SIZE)
     rows = [(a, s, s + p, w) for (a, w, p), s in zip(jobs, starts, strict=True)]

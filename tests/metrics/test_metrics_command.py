@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from pathlib import Path
 
@@ -83,19 +82,6 @@ def test_a_file_of_batsim(batsims: Path) -> None:
     assert rows["utilisation"]["source"] == METRICS["utilisation"].source
 
 
-def test_rare_behaviour_is_said(batsims: Path) -> None:
-    """One line on stderr; the job keeps its processors busy, and its wait does not count."""
-    head, *lines = batsims.read_text().splitlines()
-    rare = ["", "rare", ""]
-    lines = [f"{line},{behaviour}" for line, behaviour in zip(lines, rare, strict=True)]
-    batsims.write_text("\n".join([f"{head},behaviour", *lines]) + "\n")
-    _, notes = run(batsims, "--nodes", 5)
-    assert "1 of 3 jobs" in notes
-    rows = rows_of(batsims, "--nodes", 5)
-    assert rows["utilisation"]["value"] == pytest.approx((2 * 10 + 4 * 20) / (5 * 30))
-    assert (rows["nb_jobs"]["value"], rows["max_waiting_time"]["value"]) == (2, 0)
-
-
 def test_size_of_the_machine(batsims: Path) -> None:
     """--nodes before _run.json before _schedule.csv; if none tells, a dash and a note."""
     arguments = (batsims, "--only", "UTIL,makespan")
@@ -109,27 +95,6 @@ def test_size_of_the_machine(batsims: Path) -> None:
     assert rows_of(*arguments, "--nodes", 5)["utilisation"]["value"] == pytest.approx(100 / 150)
     renamed = batsims.rename(batsims.with_name("table.csv"))
     assert rows_of(renamed, *arguments[1:])["utilisation"]["value"] is None
-
-
-def test_text_and_csv(batsims: Path) -> None:
-    out, _ = run(batsims, "--nodes", 5, "--only", "SLDwA", "--only", "nb_jobs,SLDwA")
-    names, *rows = (line.split()[:3] for line in out.splitlines())
-    assert names == ["name", "value", "unit"]
-    assert rows == [["mean_slowdown_by_area", "1.32", "1"], ["nb_jobs", "3", "jobs"]]
-    out, _ = run(batsims, "--nodes", 5, "--csv")
-    rows = list(csv.DictReader(io.StringIO(out)))
-    there = [name for name, metric in METRICS.items() if not metric.needs_sites]
-    assert [row["name"] for row in rows] == [*COUNTS, *there]
-    assert rows[0].keys() == {"name", "value", "unit", "over", "source"}
-
-
-def test_per_user_of_chosen_metrics(ours: Path) -> None:
-    out, _ = run(ours, "--per-user", "--only", "squashed_area", "--csv")
-    rows = list(csv.DictReader(io.StringIO(out)))
-    assert [row["user"] for row in rows] == ["1", "2"]
-    # Sizes 1, 3, 2 of user 1 and 2, 1, 3 of user 2 for 7 to 42 s.
-    areas = [1 * 7 + 3 * 21 + 2 * 35, 2 * 14 + 1 * 28 + 3 * 42]
-    assert [float(row["squashed_area"]) for row in rows] == pytest.approx(areas)
 
 
 def test_list_needs_no_file() -> None:

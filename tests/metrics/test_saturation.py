@@ -1,15 +1,17 @@
-"""Does the backlog grow? Worked examples, and the backlog counted job by job."""
+"""Does the backlog grow, and where has a simulation forgotten that it began empty?"""
 
 from __future__ import annotations
+
+from math import isnan
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.metrics import JobTable, backlog_growth, overall, saturated
+from batsched_py.metrics import JobTable, backlog_growth, mser5, overall, saturated, warm_up_time
 from batsched_py.metrics.saturation import backlog, growth, low_marks
-from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.units import DAY, WEEK
 from helpers.schedules_by_hand import first_fit, table_of
 
 
@@ -110,9 +112,56 @@ def test_times_that_are_no_seconds() -> None:
     assert overall(endless)["makespan"] == 1e300
 
 
-def test_throughput_to_last_submission() -> None:
-    """Four hours of submissions, in which two of four jobs end, one of them at the last instant."""
-    jobs = [(0, 1, HOUR), (HOUR, 1, 3 * HOUR), (2 * HOUR, 1, 9 * HOUR), (4 * HOUR, 1, 9 * HOUR)]
-    table = table_of(jobs, [a for a, _, _ in jobs], 4)
-    assert overall(table)["throughput_to_last_submission"] == 2 / 4
-    assert overall(table.select(np.array([0])))["throughput_to_last_submission"] is None
+# Where a simulation has forgotten that it began with an empty machine ----------------------------
+
+
+Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def slow_mser(values: list[float], batch: int) -> int | None:
+    """Return the same by the formula: squared deviations over the squared number of batches."""
+    means = [
+        sum(values[at : at + batch]) / batch for at in range(0, len(values) - batch + 1, batch)
+    ]
+    if len(means) < 2:
+        return None
+    found = []
+    for first in range(len(means) - 1):
+        kept = means[first:]
+        mean = sum(kept) / len(kept)
+        found.append(sum((value - mean) ** 2 for value in kept) / len(kept) ** 2)
+    best = min(range(len(found)), key=lambda at: (round(found[at], 9), at))
+    return best * batch if best <= len(means) // 2 else None
+
+
+@pytest.mark.parametrize(
+    ("values", "left_out"),
+    [
+        ([0, 0, 0, 0, 10, 10, 11, 9, 10, 10, 10, 10, 9, 11], 4),  # four zeros, then some ten
+        ([5, 5, 5, 5, 5, 5], 0),  # nothing to forget
+        ([1, 2, 3, 4, 5, 6, 7, 8], None),  # it drifts to the end
+        ([3], None),
+        ([], None),
+    ],
+)
+def test_the_rule_value_by_value(values: list[float], left_out: int | None) -> None:
+    assert mser5(values, batch=1) == left_out
+
+
+@given(st.lists(st.integers(0, 50).map(float), max_size=60), st.integers(1, 6))
+def test_it_is_the_rule_as_it_is_written(values: list[float], batch: int) -> None:
+    assert mser5(values, batch) == slow_mser(values, batch)
+
+
+def table(submit: Floats, start: Floats) -> JobTable:
+    return table_of([(time, 1, 60.0) for time in submit.tolist()], start.tolist())
+
+
+def test_a_queue_that_builds_up_in_the_first_day() -> None:
+    """A job an hour; the first 20 wait for ever longer, those after them for about a day."""
+    rng = np.random.default_rng(0)
+    submit = 3600.0 * np.arange(400)
+    wait = np.minimum(np.arange(400) / 20, 1) * 86400 + rng.normal(0, 600, 400).clip(-600, 600)
+    start = submit + wait.clip(0)
+    assert warm_up_time(table(submit, start)) == pytest.approx(20 * 3600, abs=5 * 3600)
+    assert isnan(warm_up_time(table(submit[:9], start[:9])))

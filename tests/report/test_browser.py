@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pytest
 
 from batsched_py import simulate
-from batsched_py.report import Figure
 from batsched_py.report.campaign_report import make_plain_report
 from batsched_py.report.forms.html_page import render_page
 from batsched_py.report.one_run import make_run_report
@@ -180,21 +178,6 @@ def test_the_schedule_follows_its_run_and_zooms(load: Load) -> None:
 
 
 LIGHT_PAGE, DARK_PAGE = "rgb(255, 255, 255)", "rgb(24, 28, 33)"
-
-
-def panels() -> Figure:
-    """Two panels, with a legend of shapes and an own dark colour."""
-    rows = [{"x": x, "kind": kind, "of": of} for x in (1, 2) for kind in "ab" for of in "pq"]
-    scale = alt.Scale(domain=["a", "b"], range=["#000080", "#E69F00"])
-    chart = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_point(filled=True, opacity=0.5)
-        .encode(x="x:Q", y="x:Q", shape="of:N", color=alt.Color("kind:N", scale=scale))
-        .properties(width=300, height=100)
-        .interactive()
-        .facet(facet="kind:N", columns=2)
-    )
-    return Figure("panels", "Panels", chart)
 
 
 def test_a_page_that_follows_a_campaign_stays_where_it_was(browser: Any, tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from batsched_py.report.collected_claims import Judged, collect_claims, judge_campaign
-from batsched_py.report.document import Report, Table, Text, Verdict
+from batsched_py.report.collected_claims import Judged, collect_claims
+from batsched_py.report.document import Report, Table, Verdict
 
 
 def of(name: str, title: str, **holds: bool | None) -> Judged:
@@ -40,19 +40,3 @@ def test_claims_are_counted_by_study_and_by_claim() -> None:
         ["Weather", "frost", 0, 1, 0],
         ["Tides", "flood", 1, 0, 0],
     ]
-
-
-def test_of_campaigns_whose_runs_say_nothing_there_is_their_number() -> None:
-    silent = judge_campaign(
-        Report("Weather", "A. Author", (), (Verdict("sun", None, ""),)),
-        name="a",
-        command="run a",
-        nb_runs=1,
-        nb_planned=2,
-    )
-    assert (silent.verdicts, silent.nb_untouched) == ((), 1)
-    (overview, part) = collect_claims("All", [silent]).sections
-    assert [table.name for table in overview.parts if isinstance(table, Table)] == ["campaigns"]
-    (text,) = part.parts
-    assert isinstance(text, Text)
-    assert "1 of 2 runs" in text.markdown

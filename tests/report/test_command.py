@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from pathlib import Path
@@ -10,9 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.commands import report as report_command
-from batsched_py.report.forms.publish import write_page_so_far
 from helpers.calling import command
 
 CAMPAIGN = """
@@ -166,12 +163,3 @@ def test_a_page_follows_its_campaign_until_all_runs_have_ended(
     assert '"n":1' in pages[1]
     assert "refresh" not in (folder / "report.html").read_text().partition("<style>")[0]
     assert (folder / "report" / "matrix_rigid.csv").exists()
-
-
-def test_a_study_that_fails_on_the_first_runs_is_followed(tmp_path: Path) -> None:
-    folder = ended(tmp_path, 'report = "study.py:report"')
-    (tmp_path / "study.py").write_text("def report(results):\n    raise KeyError('easy')\n")
-    write_page_so_far(open_results(folder), tmp_path / "page.html", f"{tmp_path}/study.py:report")
-    page = (tmp_path / "page.html").read_text()
-    assert "KeyError: 'easy'" in html.unescape(page)
-    assert '"n":2' in page

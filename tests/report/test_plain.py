@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,8 +16,8 @@ from batsched_py.report.campaign_report import (
     make_campaign_report,
     make_plain_report,
 )
-from batsched_py.report.forms.export_files import render_figure
-from batsched_py.report.metric_matrix import WITHIN
+from batsched_py.report.formatting import format_headings, format_rows
+from batsched_py.report.metric_matrix import SITE
 from batsched_py.report.metric_words import REACTING
 from batsched_py.support.statistics import mean_interval
 from helpers.made_up_report import MadeUp
@@ -75,17 +76,6 @@ def test_a_matrix_for_each_user_model() -> None:
     assert all(row["value"] for row in drawn_late.spec["data"]["values"])
 
 
-def test_a_difference_within_the_spread_is_told_beside_the_number() -> None:
-    results = MadeUp(6)
-    results.runs["utilisation"] += (
-        0.03 * (results.runs["policy"] == "creasy") * (results.runs["replication"] % 2 * 2 - 1)
-    )
-    frame = report_on(results).tables[0].frame
-    creasy = frame[frame["policy"] == "creasy"]
-    assert all(words.endswith(WITHIN) for words in creasy["utilisation_words"])
-    assert all(WITHIN not in words for words in creasy["mean_waiting_time_words"])
-
-
 @pytest.mark.parametrize("nb", [1, 2, 4, 5])
 @pytest.mark.parametrize("differ", [False, True])
 def test_a_report_says_of_repeated_runs_what_they_are(nb: int, differ: bool) -> None:
@@ -102,19 +92,6 @@ def test_a_report_says_of_repeated_runs_what_they_are(nb: int, differ: bool) -> 
         assert all(len(figure.spec["layer"]) == 1 for figure in report.figures)  # no intervals
 
 
-def test_a_number_is_drawn_across_and_the_rest_is_coloured() -> None:
-    figure = report_on(MadeUp(2)).figures[0]
-    encoding = figure.spec["layer"][0]["encoding"]
-    assert encoding["x"]["field"] == "across"
-    assert encoding["color"]["sort"] == ["easy", "creasy"]
-    rows = figure.spec["data"]["values"]
-    assert [(row["name"], row["across"]) for row in rows] == [
-        (policy, at) for policy in ("easy", "creasy") for at in (600, 6000)
-    ]
-    assert encoding["y"]["scale"] == {"zero": True}
-    assert render_figure(figure)["png"][:4] == b"\x89PNG"
-
-
 def test_a_policy_in_a_file_is_explained_without_running_it(tmp_path: Path) -> None:
     text = 'raise SystemExit\nclass Mine:\n    """Shortest `first`.\n\n    More."""\n'
     (tmp_path / "mine.py").write_text(text)
@@ -124,16 +101,6 @@ def test_a_policy_in_a_file_is_explained_without_running_it(tmp_path: Path) -> N
     names = next(table for table in report_on(results).tables if table.name == "names").frame
     assert names["meaning"].tolist() == ["Shortest first."]  # without Markdown
     assert (names["name"].tolist(), names["given"].tolist()) == (["Mine"], ["mine.py:Mine"])
-
-
-@pytest.mark.parametrize("axes", [[], ["replication"]])
-def test_a_campaign_without_axes_has_one_row(axes: list[str]) -> None:
-    results = MadeUp(2)
-    results.axes = axes
-    report = report_on(results)
-    of_runs = [table for table in report.tables if table.name not in ("metrics", "names")]
-    assert all(len(table.frame) == 1 for table in of_runs)
-    assert report.figures == []
 
 
 def test_no_runs_give_an_empty_report() -> None:
@@ -154,3 +121,53 @@ def test_runs_that_failed_are_told_first() -> None:
         assert words in told
     results.failures = []
     assert make_campaign_report(results).summary == rest  # type: ignore[arg-type]
+
+
+# The sites of a campaign's runs in its default report --------------------------------------------
+
+
+UNITS = {"work_of_users": 1, "given": 2, "taken": 1, "balance": 1}
+
+
+class OnSites(MadeUp):
+    """A campaign on two sites: under the second policy the users of the east wait half as long."""
+
+    def __init__(self, nb_replications: int = 3) -> None:
+        super().__init__(nb_replications)
+        self.runs["nb_multi_site_jobs"] = 7.0
+
+    def settings(self, row: Any) -> dict[str, Any]:
+        shorter = 2 if row["policy"] == "creasy" else 1
+        waits = {"west": 10.0 + row["replication"], "east": (30.0 + row["replication"]) / shorter}
+        work = {name: 3600.0 * hours for name, hours in UNITS.items()}
+        per_site = {
+            site: {
+                "processors": 4,
+                "nb_jobs": 5,
+                "mean_waiting_time": wait,
+                "mean_turnaround_time_by_width": 2 * wait,
+                **work,
+                "utilisation": 0.5,
+            }
+            for site, wait in waits.items()
+        }
+        return {**super().settings(row), "metrics": {"per_site": per_site}}
+
+
+def test_waits_of_each_site_beside_the_first_policy_and_its_work() -> None:
+    tables = {table.name: table for table in make_plain_report(OnSites()).tables}  # type: ignore[arg-type]
+    waits = tables["site_waits"].frame
+    assert waits[["alpha", SITE, "policy"]].iloc[:4].to_numpy().tolist() == [
+        *([600, "west", policy] for policy in ("easy", "creasy")),
+        *([600, "east", policy] for policy in ("easy", "creasy")),
+    ]
+    assert waits["mean_waiting_time"].iloc[:4].tolist() == [11, 11, 31, 15.5]
+    words = waits["mean_waiting_time_words"].iloc[:4].tolist()
+    assert words[:3] == ["", "no difference", ""]
+    assert words[3].startswith("\N{MINUS SIGN}50 %")
+    work = tables["sites"]
+    assert {name: work.frame[name].iloc[0] for name in UNITS} == {
+        name: 3600 * hours for name, hours in UNITS.items()
+    }
+    shown = dict(zip(format_headings(work), format_rows(work)[0], strict=True))
+    assert shown["given [processor h]"] == "2"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import re
 import shutil
@@ -86,19 +85,6 @@ def test_files_hold_all_rows_and_the_page(folder: Path, monkeypatch: pytest.Monk
     assert expected | {"waits_of_users.svg"} <= written
     assert len(pd.read_csv("differences/report/moved_jobs.csv")) == 1
     assert "a and b" in Path("differences/report.html").read_text()
-
-
-def broken_pipe(*arguments: object) -> None:
-    raise BrokenPipeError(errno.EPIPE, "nobody reads")
-
-
-def test_files_are_written_if_nobody_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in ``compare a b -o cmp | head``."""
-    monkeypatch.setattr("batsched_py.report.forms.terminal.print_report", broken_pipe)
-    call(monkeypatch, "compare", "a", "b", "-o", "cmp")
-    assert (folder / "cmp" / "report.html").is_file()
-    call(monkeypatch, "compare", "a", "b", "-o", "none", "--csv", "mistyped")
-    assert not (folder / "none").exists()
 
 
 @pytest.mark.parametrize(

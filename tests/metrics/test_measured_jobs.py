@@ -1,18 +1,69 @@
-"""Warm-up and cool-down: whose jobs load the machine and are not measured."""
+"""Jobs that load the machine and are not measured: rare ones, and those of both ends."""
 
 from __future__ import annotations
 
+import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.errors import UsageError
-from batsched_py.metrics import JobTable
-from batsched_py.options.durations import parse_time
+from batsched_py.metrics import METRICS, JobTable, overall, per_user, window, windows
 from batsched_py.units import DAY, WEEK
 from helpers.calling import call
-from helpers.schedules_by_hand import table_of
+from helpers.schedules_by_hand import first_fit, table_of
+
+MACHINE = {name for name, metric in METRICS.items() if metric.of_machine}
+
+
+def with_rare(table: JobTable, rare: list[bool]) -> JobTable:
+    mask = np.array(rare, dtype=bool)
+    return msgspec.structs.replace(table, rare=mask, measured=~mask)
+
+
+ROW = st.tuples(
+    st.integers(0, 300), st.integers(1, 8), st.integers(1, 40), st.booleans(), st.booleans()
+)
+
+
+@given(rows=st.lists(ROW, min_size=1, max_size=12))
+def test_all_jobs_or_measured_ones(rows: list[tuple[int, int, int, bool, bool]]) -> None:
+    """Days; each metric is that of a table in which nothing is rare, with or without those jobs."""
+    jobs = [(a * DAY, w, p * DAY) for a, w, p, _, _ in rows]
+    users = [f"u{w % 3}" for _, w, _ in jobs]
+    plain = table_of(jobs, first_fit(jobs, 8), 8, users)
+    rejected = np.array([no for *_, no in rows])
+    for column in (plain.start, plain.finish, plain.execution, plain.size):
+        column[rejected] = 0 if column is plain.size else np.nan
+    rare = [odd for *_, odd, _ in rows]
+    table = with_rare(plain, rare)
+    without = plain.select(~np.array(rare))
+    assert not without.rare.any()
+    of_table, of_all, of_rest = overall(table), overall(plain), overall(without)
+    for name, value in of_table.items():
+        assert value == (of_all if name in MACHINE else of_rest)[name], name
+    names = list(METRICS)
+    assert per_user(table, names) == per_user(without, names)
+    assert len(windows(table)) == len(windows(plain))
+    for start, length in ((0, 50 * DAY), (30 * DAY, 100 * DAY)):
+        values, full = window(table, start, length), window(plain, start, length)
+        assert values["mean_busy_processors"] == full["mean_busy_processors"]
+        begin = plain.submit.min() + start
+        ended = [begin <= end < begin + length for end in without.finish]
+        assert values["throughput_per_day"] == pytest.approx(sum(ended) / (length / DAY))
+
+
+def test_none_is_rare_unless_said() -> None:
+    table = table_of([(0, 1, 5), (1, 1, 5)], [0, 5], 4)
+    assert table.rare.tolist() == [False, False]
+    assert table.only_measured is table
+    chosen = with_rare(table, [True, False]).select(np.array([1, 0, 0]))
+    assert chosen.rare.tolist() == [False, True, True]
+
+
+# Warm-up and cool-down: whose jobs load the machine and are not measured -------------------------
 
 
 def table(submit: list[float]) -> JobTable:
@@ -61,14 +112,6 @@ def test_the_metrics_of_a_simulation_leave_the_ends_out() -> None:
 def test_a_warm_up_that_leaves_nothing() -> None:
     with pytest.raises(UsageError, match="no job"):
         simulate("sample", warm_up=40 * WEEK)
-
-
-def test_times() -> None:
-    times = {None: 0, "90": 90, "1.5 h": 5400, "4 weeks": 4 * WEEK, "1 day": DAY}
-    assert {text: parse_time("warm_up", text) for text in times} == times
-    for text in ("-1", "soon", "nan", "inf", "", "-1 h", "3 parsecs"):
-        with pytest.raises(UsageError, match="warm_up"):
-            parse_time("warm_up", text)
 
 
 def test_the_command_takes_both(
