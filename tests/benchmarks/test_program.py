@@ -10,8 +10,7 @@ import history
 import loop_rows
 import process_rows
 import pytest
-import scaling
-from measuring import Bench, Measured, child
+from measuring import Measured
 
 assert loop_rows  # these make the rows
 assert process_rows
@@ -46,16 +45,6 @@ def test_the_rows_are_measured_kept_and_shown(tmp_path: Path) -> None:
     assert "skipped: " in run.stdout
 
 
-@pytest.mark.process
-def test_memory_is_that_of_the_other_process(tmp_path: Path) -> None:
-    """However much this one has: here 300 MB, where a bare Python has some 10."""
-    taken = bytearray(b"x" * 300_000_000)
-    bench = Bench(tmp_path)
-    assert child(bench, [sys.executable, "-c", "pass"]).peak < len(taken) / 3
-    with pytest.raises(RuntimeError, match="ended with 3"):
-        child(bench, [sys.executable, "-c", "raise SystemExit(3)"])
-
-
 def test_a_row_that_nobody_knows() -> None:
     run = benchmarks("--quick", "flor")
     assert run.returncode == 1
@@ -84,9 +73,3 @@ def test_the_table_has_the_first_version_and_the_last() -> None:
     cells = {line.split("|")[1].strip(): line.split("|")[3:6] for line in lines}
     assert [cell.strip() for cell in cells["`feedback`"]] == ["3.00", "1.25", "1.40"]
     assert [cell.strip() for cell in cells["`curie-cpu`"]] == ["30.00", "", "10.00"]
-
-
-@pytest.mark.long
-def test_the_figures_are_drawn(tmp_path: Path) -> None:
-    scaling.draw(Bench(tmp_path, quick=True), tmp_path / "figures")
-    assert len(list((tmp_path / "figures").glob("*.png"))) == 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -76,18 +75,6 @@ def test_baselines_are_chosen_and_the_warm_up_is_left_out(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "at the beginning" in done.stderr
     assert list(json.loads((folder / "alone_calibration.json").read_text())["policies"]) == ["easy"]
-
-
-def test_the_simulated_waits_are_those_of_simulate(folder: Path, stored: Any) -> None:
-    done = command(folder, "simulate", "easy.swf", *SITE, "-e", "run")
-    assert done.returncode == 0, done.stderr
-    rows = csv.DictReader((folder / "run_jobs.csv").read_text().splitlines())
-    waits = [float(row["waiting_time"]) for row in rows]
-    mean = stored["policies"]["easy"]["agreement"]["mean_simulated"]["value"]
-    assert mean == pytest.approx(sum(waits) / len(waits))
-    run = json.loads((folder / "run_run.json").read_text())
-    assert stored["input"] == run["input"]
-    assert stored["rules"] == run["rules"]
 
 
 @pytest.mark.parametrize(

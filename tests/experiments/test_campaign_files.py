@@ -44,10 +44,7 @@ STUDIES = {
     "grid": (5, 1919, 221, "adaptive bounds campaign readings sharing"),
     "grid_users": (4, 192, 48, "campaign"),
     "league": (7, 1332, 168, "campaign"),
-    "replay_feedback": (
-        *(7, 1313, 129),
-        "allocated campaign confidence first fixed models shake",
-    ),
+    "replay_feedback": (*(7, 1313, 129), "allocated campaign confidence first fixed models shake"),
     "resampling": (8, 9243, 87, "campaign"),
     "reservations": (4, 980, 90, "campaign limits"),
     "site": (2, 197, 80, "campaign"),
@@ -108,35 +105,6 @@ def test_a_campaign_that_has_just_begun_shows_that_nothing_is_known(study: str) 
     assert not any(verdict.holds for verdict in made.verdicts)
 
 
-EXTENSION = """
-extends = "replay_feedback"
-title = "Three times as large"
-[run]
-first = 60
-infrastructure = ["easy", "infra*3", "infra*2"]
-replay = ["rigid", "max:30"]
-[infrastructure."infra*3"]
-node_factor = 3.0
-[replay."max:30"]
-users = "feedback"
-sessions = "max:30"
-"""
-
-
-def test_the_page_of_an_extension_shows_its_runs_and_judges_nothing(tmp_path: Path) -> None:
-    (tmp_path / "ours.toml").write_text(EXTENSION)
-    called = command(tmp_path, "campaign", "ours.toml", "-e", "out", "--jobs", "1")
-    assert called.returncode == 0, called.stderr
-    results = open_results(tmp_path / "out")
-    made = make_campaign_report(results)
-    assert (made.source, made.verdicts) == ("", ())
-    shown = [table.frame for table in made.tables if table.name.startswith("matrix")]
-    labels = ["infrastructure", "replay"]
-    rows = {tuple(row) for frame in shown for row in frame[labels].to_numpy().tolist()}
-    assert rows == set(map(tuple, results.runs[labels].to_numpy().tolist()))
-    assert len(rows) == 6
-
-
 PART = """
 from batsched_py.report import Report, Verdict
 
@@ -154,10 +122,7 @@ def test_no_claim_holds_on_a_part_of_the_runs_of_a_study(tmp_path: Path) -> None
     (study / "campaign.toml").write_text(
         'report = "report.py:report"\n[run]\nfirst = 20\nscheduler = ["easy", "fcfs"]\n'
     )
-    for text, answers in {
-        "": [True, False],
-        'scheduler = "easy"\n': [None, False],
-    }.items():
+    for text, answers in {"": [True, False], 'scheduler = "easy"\n': [None, False]}.items():
         path = tmp_path / "ours.toml"
         path.write_text(f'extends = "{study}"\nname = "ours"\n[run]\n{text}')
         called = command(tmp_path, "campaign", path, "-e", "out", "--jobs", "1")

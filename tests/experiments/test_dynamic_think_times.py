@@ -156,9 +156,6 @@ def test_one_case_against_it_and_a_claim_does_not_hold(
 
 def names(rows: list[dict[str, Any]]) -> set[str]:
     made_report = report(MadeUpCampaign(rows))
-    for figure in made_report.figures:
-        assert figure.spec["datasets"], "the data are in the figure"
-        assert sum(map(len, figure.spec["datasets"].values())) < 2_000
     return {part.name for part in (*made_report.tables, *made_report.figures)}
 
 

@@ -200,21 +200,6 @@ def test_months_are_those_of_the_thesis_and_of_submission() -> None:
     assert "monthly" not in build(make_run(order="fcfs", unix_start_time=None))
 
 
-@pytest.mark.parametrize(
-    ("clock", "month"), [("+00:00", "1996-09"), ("+12:00", "1996-10"), ("US/Eastern", "1996-09")]
-)
-def test_the_clock_decides_on_the_month(clock: str, month: str) -> None:
-    jobs = pd.DataFrame(
-        {
-            "submission_time": [7 * 86_400.0],  # 30 September, 12:00:31 UTC
-            "starting_time": [7 * 86_400.0],
-            "finish_time": [8 * 86_400.0],
-            "requested_number_of_resources": [1],
-        }
-    )
-    assert measures.group_by_month(jobs, KTH_START, clock)["name"].to_list() == [month]
-
-
 def test_cases_beside_the_thesis() -> None:
     run = make_run(trace="SDSC", decider="simple", statistics=STATISTICS)
     rows = tables.count_cases(read(run, make_run(statistics=None)))

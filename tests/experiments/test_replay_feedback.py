@@ -5,37 +5,26 @@ The runs are made up: the jobs of the sample log, each user late by a share of i
 
 from __future__ import annotations
 
-import json
-import math
 from functools import cache
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-import vl_convert
 
-from batsched_py.figures.chart_files import set_width
 from batsched_py.metrics import JobTable
-from batsched_py.report import Report, Verdict
+from batsched_py.report import Verdict
 from batsched_py.units import DAY
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.log_archive import find_log
-from batsched_studies.replay_feedback import (
-    PUBLISHED,
-    spread,
-    tables,
-    text_claims,
-)
+from batsched_studies.replay_feedback import PUBLISHED, spread, tables, text_claims
 from batsched_studies.replay_feedback.replays import Study
 from batsched_studies.replay_feedback.report import report as study_report
 from helpers.made_up_campaign import MadeUpCampaign, one_row, table_of
 
 KTH = "KTH-SP2-1996-2.1-cln"
-LATE = {"perf*2": -0.1, "infra*2": -0.05, "easy": 0.0, "fcfs": 0.1, "infra/2": 0.2, "perf/2": 0.3}
 INFRASTRUCTURES = tables.INFRASTRUCTURES
 REPLAYS = tables.REPLAYS
 
@@ -43,36 +32,6 @@ REPLAYS = tables.REPLAYS
 @cache
 def sample() -> Workload:
     return load_workload(find_log("sample"), make_rules())
-
-
-class FakeResults(MadeUpCampaign):
-    """Made-up runs of the first days of a log."""
-
-    def __init__(self, runs: pd.DataFrame, days: int = 20, *, kept: bool = True) -> None:
-        super().__init__(runs, "replay_feedback")
-        self.kept = kept
-        self._jobs = [job for job in sample().jobs if job.submit_time < days * DAY]
-
-    def workload(self, run: Any) -> Workload:
-        return msgspec.structs.replace(sample(), jobs=self._jobs)
-
-    def kept_jobs(self, run: Any) -> pd.DataFrame | None:
-        if not self.kept:
-            return None
-        late = 0.0 if run["replay"] == "rigid" else LATE[run["infrastructure"]]
-        rows = [
-            {
-                "job_id": job.id,
-                "submission_time": job.submit_time * (1 + late),
-                "original_submission_time": job.submit_time,
-                "starting_time": job.submit_time * (1 + late) + 60,
-                "finish_time": job.finish_time + job.submit_time * late if at % 50 else math.nan,
-                "requested_number_of_resources": job.size,
-                "user": job.user,
-            }
-            for at, job in enumerate(self._jobs)  # each 50th is rejected
-        ]
-        return pd.DataFrame(rows).sort_values("finish_time")
 
 
 def make_run(infrastructure: str, replay: str, log: str = KTH, **values: Any) -> dict[str, Any]:
@@ -125,10 +84,7 @@ def test_published_values_are_found_equal_in_all_rows() -> None:
     assert all(c.equal and c.ours == pytest.approx(c.published) for c in cells)
     counts = tables.count_reproduced(cells)
     compared = counts[["table", "rows", "equal_rows", "values", "equal_values"]]
-    assert compared.to_numpy().tolist() == [
-        ["table1", 18, 18, 54, 54],
-        ["table2", 12, 12, 36, 36],
-    ]
+    assert compared.to_numpy().tolist() == [["table1", 18, 18, 54, 54], ["table2", 12, 12, 36, 36]]
     assert list(map(tables.is_ranked, tables.rank_infrastructures(cells).values())) == [True, True]
 
 
@@ -233,37 +189,6 @@ def test_claims_hold_of_the_published_numbers_and_can_fail() -> None:
     runs.loc[at, list(changed)] = list(changed.values())
     verdicts = study_report(MadeUpCampaign(runs)).verdicts
     assert [verdict.holds for verdict in verdicts] == [True, False, False, False, False]
-
-
-@pytest.mark.parametrize("right", [True, False])
-def test_claims_of_which_some_infrastructures_are_missing_can_only_fail(right: bool) -> None:
-    runs = all_runs()
-    runs = runs[runs.infrastructure.isin(["easy", "perf*2", "infra/2"])].reset_index(drop=True)
-    if not right:
-        at = (runs.infrastructure == "infra/2") & (runs.replay == "a60")
-        runs.loc[at, ["mean_waiting_time", "makespan"]] = [9 * DAY, 300 * DAY]
-    verdicts = study_report(MadeUpCampaign(runs)).verdicts
-    answer = None if right else False
-    assert [verdict.holds for verdict in verdicts] == [None, None, None, answer, answer]
-
-
-# Figures -----------------------------------------------------------------------------------------
-
-
-def compile_all(report: Report) -> None:
-    """Compile the figures: an encoding that Vega-Lite does not know is an error."""
-    for figure in report.figures:
-        vl_convert.vegalite_to_vega(set_width(figure.spec))
-
-
-def test_all_figures_of_the_paper_are_drawn() -> None:
-    first = make_run("easy", "a60", "sample", first=50)
-    runs = pd.concat([all_runs("sample"), pd.DataFrame([first])])
-    report = study_report(FakeResults(runs))
-    assert [figure.name[:5] for figure in report.figures] == [f"fig{n:02d}" for n in range(2, 12)]
-    compile_all(report)
-    sizes = [len(json.dumps(figure.spec)) for figure in report.figures]
-    assert max(sizes) < 300_000, "a figure is to have some 2,000 points"
 
 
 # Claims of the paper on its figures --------------------------------------------------------------

@@ -154,17 +154,9 @@ def test_the_table_has_the_change_of_each_case() -> None:
 
 def test_limits_lengthen_waits() -> None:
     runs = [
-        {
-            "log": "sample",
-            "policy": "fcfs",
-            "limits": limits,
-            "replication": pair,
-            "mean_waiting_time": wait * (1 + pair),
-            "mean_bounded_slowdown": 2.0,
-            "wide_others_wait": wait,
-            "narrow_others_wait": wait,
-            "utilisation": 0.7,
-        }
+        {"log": "sample", "policy": "fcfs", "limits": limits, "replication": pair}
+        | {"mean_waiting_time": wait * (1 + pair), "mean_bounded_slowdown": 2.0}
+        | {"wide_others_wait": wait, "narrow_others_wait": wait, "utilisation": 0.7}
         for pair in range(5)
         for limits, wait in (("none", HOUR), ("night", 2 * HOUR))
     ]

@@ -39,11 +39,7 @@ from helpers.made_up_site import (
 
 # Measured in a simulation -----------------------------------------------------------------------
 
-THREE = [
-    J(0, 8, HOUR, user="ann"),
-    J(0, 1, 600, user="bob"),
-    J(HOUR / 2, 2, 60, user="bob"),
-]
+THREE = [J(0, 8, HOUR, user="ann"), J(0, 1, 600, user="bob"), J(HOUR / 2, 2, 60, user="bob")]
 """On 8 processors the first runs at once, the others when it has ended."""
 
 

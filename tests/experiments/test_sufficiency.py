@@ -100,14 +100,6 @@ def test_beside_the_work_that_was_to_be_saved() -> None:
     assert fluid["saved"] == pytest.approx(2, abs=0.02)
     for loop in ("open", "a60"):
         assert one_row(table, users=loop, lever="renounce")["lost"] == pytest.approx(0)
-    runs = cases.read(MadeUpCampaign(made_up()).runs)["sample"]
-    expected = [cases.compute_own_loss(runs, "open", lever).iloc[0] for lever in cases.ORDER[:-1]]
-    mixed = (7 + 7.5 + 15) / 5
-    parts = [mixed / 4, mixed / 2, 3 * mixed / 4, mixed]
-    assert expected == pytest.approx([0, 0, 7, 7.5, 15, *parts])
-    assert cases.compute_own_loss(
-        runs, "open", cases.STATES
-    ).empty  # something is done in yellow hours too
 
 
 def test_savings_by_hand() -> None:

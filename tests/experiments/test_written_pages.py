@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from batsched_py.processors.sets import ProcessorSet
-from batsched_py.protocol import messages as m
 from batsched_studies.conformance import page, published_schedules, recorded_runs
 from batsched_studies.semi_open import page as semi_open_page
 from batsched_studies.semi_open import reopening, tables, verdicts
@@ -72,55 +70,6 @@ def test_planning_on_kth(shared: Path) -> None:
     rows = page.make_planning_section(shared, ["KTH-SP2-1996-2"])
     assert rows
     assert rows in CONFORMANCE
-
-
-def job(number: int, walltime: float) -> m.JobSubmitted:
-    name = f"w0!{number}"
-    return m.JobSubmitted(
-        timestamp=0.0, job_id=name, job=m.JobDescription(name, 0.0, 1, "p", walltime)
-    )
-
-
-def end(number: int) -> m.JobCompleted:
-    return m.JobCompleted(
-        timestamp=10.0,
-        job_id=f"w0!{number}",
-        job_state="COMPLETED_SUCCESSFULLY",
-        return_code=0,
-        alloc=ProcessorSet.of([0]),
-    )
-
-
-@pytest.mark.parametrize(
-    ("events", "parts"),
-    [
-        ([end(1), end(2)], [["w0!1"], ["w0!2"]]),  # 1 is due and comes first: a pass of its own
-        ([end(2), end(1)], [["w0!1", "w0!2"]]),  # the first event is 2, and 1 is free already
-        ([end(2), end(1), job(5, 1.0)], [["w0!1", "w0!5"], ["w0!2"]]),
-        ([end(1), end(3)], [["w0!1", "w0!3"]]),
-        ([end(2), end(4)], [["w0!2"], ["w0!4"]]),
-    ],
-)
-def test_passes_of_predictsim(events: list[m.Event], parts: list[list[str]]) -> None:
-    """Jobs 1 and 3 end at their estimate, 2 and 4 before it."""
-    seen: list[list[str]] = []
-
-    def answer(message: m.Message) -> m.Message:
-        seen.append([event.job_id for event in message.events])
-        started = [
-            m.ExecuteJob(timestamp=message.now, job_id=event.job_id, alloc=ProcessorSet.of([0]))
-            for event in message.events
-            if type(event) is m.JobSubmitted and message.now == 0
-        ]
-        return m.Message(message.now, list(started))
-
-    passes = published_schedules.PassesOfPredictsim(answer)
-    walltimes = {1: 10.0, 2: 20.0, 3: 10.0, 4: 20.0}
-    passes(m.Message(0.0, [job(number, walltime) for number, walltime in walltimes.items()]))
-    assert seen == [["w0!1"], ["w0!2"], ["w0!3"], ["w0!4"]]
-    seen.clear()
-    passes(m.Message(10.0, events))
-    assert seen == parts
 
 
 @pytest.mark.parametrize(

@@ -89,11 +89,3 @@ def test_a_name_is_drawn_and_never_computed(name: str) -> None:
         # A quotation mark behind two backslashes would end the text.
         assert '\\\\"' not in mark["encode"]["update"][expression]["signal"]
     assert render_chart("png", spec).startswith(b"\x89PNG")
-
-
-def test_a_field_without_a_title_is_called_by_its_name_all_the_same() -> None:
-    made = make_drawable(chart('x\\": warn("run"), "y'))
-    assert "\\" not in made["encoding"]["y"]["title"]
-    assert made["encoding"]["y"]["field"] in made["data"]["values"][0]
-    plain = chart("size")
-    assert make_drawable(plain) == plain

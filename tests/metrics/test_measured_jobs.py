@@ -89,13 +89,6 @@ def test_which_jobs_are_measured(warm_up: float, cool_down: float, measured: lis
     assert inner.only_measured.submit.tolist() == measured
 
 
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.floats(0, 1e6), st.floats(0, 1e6))
-def test_a_longer_warm_up_measures_no_more(submit: list[float], less: float, more: float) -> None:
-    less, more = sorted((less, more))
-    few, many = (table(submit).without_ends(t, 0).measured.sum() for t in (more, less))
-    assert few <= many
-
-
 def test_the_metrics_of_a_simulation_leave_the_ends_out() -> None:
     """The machine is as loaded as before; jobs are counted in between only."""
     whole = simulate("sample")

@@ -7,14 +7,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from batsched_py.metrics import (
-    COUNTS,
-    METRICS,
-    JobTable,
-    overall,
-    per_user,
-    saturated,
-)
+from batsched_py.metrics import COUNTS, METRICS, JobTable, overall, per_user, saturated
 from batsched_py.workload.grid_sites import parse_sites
 from helpers.schedules_by_hand import table_of
 

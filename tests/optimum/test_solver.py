@@ -23,16 +23,11 @@ from batsched_py.optimum.scheduling_step import (
     Instance,
     Plan,
     choose_scale,
-    compute_artww,
-    compute_loss,
-    compute_quality,
     place_in_order,
     round_to_grid,
     sum_weighted_responses,
 )
-from batsched_py.optimum.scheduling_step import (
-    PlannedJob as Job,
-)
+from batsched_py.optimum.scheduling_step import PlannedJob as Job
 from batsched_py.optimum.solver import OPTIMAL, TIME_LIMIT, solve
 from batsched_py.optimum.step_study import Selection, collect_steps, compare_steps
 from batsched_py.workload import Workload
@@ -149,26 +144,6 @@ def test_a_job_that_ends_at_t_frees_its_processors_at_t(axis: float | None) -> N
     solution = solve(instance, policies(instance), scale=axis)
     assert [(j.id, start) for j, start in solution.plan] == [("a", 0), ("b", 4), ("c", 10)]
     assert solution.value == 2 * (4 + 10 + 18)
-
-
-def test_quality_and_loss_where_the_optimum_is_no_policy() -> None:
-    jobs = (
-        Job("a", 0, 4, 7),
-        Job("b", 0, 1, 5),
-        Job("c", 0, 4, 7),
-        Job("d", 0, 3, 8),
-    )
-    instance = Instance(10.0, ((10.0, 1), (12.0, 4)), jobs)
-    plans = policies(instance)
-    solution = solve(instance, plans)
-    orders = [place_in_order(instance, order) for order in permutations(jobs)]
-    assert solution.value == min(map(sum_weighted_responses, orders))
-    assert compute_artww(solution.plan) == solution.value / 12
-    for plan in plans:
-        ratio = solution.value / sum_weighted_responses(plan)
-        assert ratio < 1
-        assert compute_quality(solution.plan, plan) == pytest.approx(ratio)
-        assert compute_loss(solution.plan, plan) == pytest.approx(100 - 100 * ratio)
 
 
 def test_a_cell_has_what_is_free_all_through_it() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +14,7 @@ import pytest
 
 from batsched_py.commands import report as report_command
 from helpers.calling import command
+from helpers.waiting import LIMIT
 
 CAMPAIGN = """
 name = "small"
@@ -31,6 +35,15 @@ def report(results):
     return Report("Not the title of the file", "Of a study", (waits,))
 """
 
+LINE = ("campaign", "small.toml", "-e", "out", "--jobs", 1, "--no-report")
+LIMITED = """
+import resource, sys
+most = int(sys.argv.pop(1))
+from batsched_py.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+main()
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -41,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ended(folder: Path, report: str) -> Path:
     (folder / "study.py").write_text(REPORT)
     (folder / "small.toml").write_text(CAMPAIGN.format(report=report))
-    done = command(folder, "campaign", "small.toml", "-e", "out", "--jobs", 1, "--no-report")
+    done = command(folder, *LINE)
     assert done.returncode == 0, done.stderr
     return folder / "out"
 
@@ -163,3 +176,36 @@ def test_a_page_follows_its_campaign_until_all_runs_have_ended(
     assert '"n":1' in pages[1]
     assert "refresh" not in (folder / "report.html").read_text().partition("<style>")[0]
     assert (folder / "report" / "matrix_rigid.csv").exists()
+
+
+def limited(folder: Path, most: int, *arguments: object) -> str:
+    """Return the error of a command that can write files of so many bytes."""
+    call = [sys.executable, "-c", LIMITED, *map(str, (most, *arguments))]
+    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.process
+def test_a_full_disk_is_a_line_and_leaves_the_old_page(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder.parent, tmp_path / "copy")
+    (copy / "out" / "report.html").write_text("old")
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    assert "File too large" in limited(copy, 50_000, "report", "out")
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("most", "message"), [(10_000, "its files"), (100, "campaign.json")])
+def test_a_campaign_without_place_goes_on_when_there_is_some(
+    folder: Path, tmp_path: Path, most: int, message: str
+) -> None:
+    copy = shutil.copytree(folder.parent, tmp_path / "copy")
+    shutil.rmtree(copy / "out")
+    assert message in limited(copy, most, *LINE)
+    assert [path for path in copy.rglob("*") if ".part" in path.name] == []
+    done = command(copy, *LINE)
+    assert done.returncode == 0, done.stderr
+    for path in folder.glob("runs/*/*.csv"):
+        assert (copy / "out" / path.relative_to(folder)).read_bytes() == path.read_bytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan, nan
+from math import isnan
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,14 +12,10 @@ import pytest
 
 from batsched_py.report import Report
 from batsched_py.report.kit.selection import Quantity, Runs
-from batsched_py.report.kit.texts import find_published, in_column, read_published
+from batsched_py.report.kit.texts import read_published
 
 PAGE = Path(__file__).parents[2] / "docs" / "reports.md"
 WAIT = Quantity("wait", "mean_waiting_time", "wait (min)", 1 / 60)
-PUBLISHED = {
-    "levels": {"columns": ["fcfs", "easy"], "KTH": {"0.5": [3, 4], "1": [5]}},
-    "plain": {"6000": 71},
-}
 
 
 def runs(**waits: list[float]) -> Runs:
@@ -64,15 +60,6 @@ def test_changes_are_of_pairs() -> None:
     assert (nothing.nb, isnan(nothing.value)) == (0, True)
 
 
-def test_published_numbers_are_found_by_their_path() -> None:
-    assert find_published(PUBLISHED, "plain", 6000) == 71
-    assert find_published(PUBLISHED, "plain", 1500, otherwise=0) == 0
-    assert find_published(PUBLISHED, "plain", 6000, "deeper") is None
-    assert in_column(PUBLISHED, ("levels", "KTH", 0.5), "easy") == 4
-    assert in_column(PUBLISHED["levels"], ("KTH", 1), "easy") is None  # the row is shorter
-    assert in_column(PUBLISHED, ("levels", "CTC", 1), "easy") is None
-
-
 def test_the_worked_example_of_the_page(tmp_path: Path) -> None:
     """EASY responds in half the time, of which a number is published; it works without runs too."""
     section = PAGE.read_text(encoding="utf-8").partition("### The kit for studies")[2]
@@ -96,13 +83,3 @@ def test_the_worked_example_of_the_page(tmp_path: Path) -> None:
     nothing: Report = names["report"](SimpleNamespace(runs=pd.DataFrame()))
     assert (nothing.sections, nothing.verdicts[0].holds) == ((), None)
     assert read_published(tmp_path) == {"response": {"easy": 10}}
-
-
-def test_runs_without_a_label_or_replications() -> None:
-    """A campaign of one run for each case has no replications."""
-    runs = Runs(pd.DataFrame({"policy": ["a", "b"], "mean_waiting_time": [60.0, 90.0]}), [WAIT])
-    assert runs.values("wait").to_list() == [1.0, 1.5]
-    assert runs.where(policy="b").change("wait", runs.where(policy="a")).value == 50
-    runs = Runs(pd.DataFrame({"users": [3.0, nan, 1.0]}))
-    assert {value: len(of_value) for value, of_value in runs.by("users").items()} == {1: 1, 3: 1}
-    assert list(Runs(pd.DataFrame({"users": ["b", None, "a"]})).by("users")) == ["a", "b"]

@@ -11,11 +11,7 @@ import pytest
 from batsched_py.report import Table
 from batsched_py.report.campaign_axes import classify_axes, find_compared_axis, shorten_names
 from batsched_py.report.formatting import format_headings
-from batsched_py.report.metric_matrix import (
-    WITHIN,
-    format_change,
-    make_metric_matrix,
-)
+from batsched_py.report.metric_matrix import WITHIN, format_change, make_metric_matrix
 from batsched_py.report.metric_words import choose_metrics
 from batsched_py.support.statistics import Interval, paired_difference, paired_ratio
 

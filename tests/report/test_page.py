@@ -13,11 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batsched_py.figures import run_figures
-from batsched_py.report.forms.html_page import (
-    encode_safe_json,
-    render_markdown,
-    render_page,
-)
+from batsched_py.report.forms.html_page import encode_safe_json, render_markdown, render_page
 from batsched_py.report.forms.runs_table import make_runs_table, pack_column
 from batsched_py.report.forms.schedule_view import (
     choose_rows,

@@ -12,7 +12,6 @@ import pytest
 
 from helpers.calling import call
 from helpers.runs_by_hand import Row, settings, write_run
-from helpers.sealed_runs import seal
 
 RUNS = (
     Row("1", 0, 0, run=100, size=2),
@@ -93,9 +92,7 @@ def test_files_hold_all_rows_and_the_page(folder: Path, monkeypatch: pytest.Monk
         (("a", "a/out"), 2, "same run"),
         (("a", "nothing"), 2, "nothing_jobs.csv"),
         (("a", "two"), 2, "two/x_jobs.csv, two/y_jobs.csv"),
-        (("a", "metrics"), 2, "metrics"),
         (("a", "a/out_run.json"), 2, "PREFIX_jobs.csv"),
-        (("a", "empty"), 1, "is empty"),
         (("a", "b", "--json", "--csv", "users"), 2, "one of them"),
         (("a", "b", "--csv", "user"), 2, "'users'"),
         (("a", "b", "-o", "a/out_jobs.csv"), 1, "is not a folder"),
@@ -111,10 +108,6 @@ def test_mistakes_are_one_clear_line(
 ) -> None:
     write_run(Path("two/x"), RUNS)
     write_run(Path("two/y"), RUNS)
-    for name in ("empty", "metrics"):
-        Path(name).mkdir()
-    Path("empty/out_jobs.csv").touch()
-    seal(Path("metrics/out_run.json"), {"run": {}})
     assert call(monkeypatch, "compare", *arguments) == code
     error = capsys.readouterr().err
     assert message in error

@@ -11,11 +11,7 @@ import pandas as pd
 import pytest
 
 from batsched_py.report.comparing.campaigns import CampaignComparison
-from batsched_py.report.comparing.job_means import (
-    estimate_means,
-    estimate_ratios,
-    make_sums,
-)
+from batsched_py.report.comparing.job_means import estimate_means, estimate_ratios, make_sums
 from batsched_py.report.comparing.run_pairing import pair_runs
 from batsched_py.support.statistics import paired_difference, paired_ratio
 
