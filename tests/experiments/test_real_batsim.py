@@ -31,31 +31,6 @@ def table(lines: list[str], head: str) -> list[list[str]]:
     return [row.removeprefix("| ").removesuffix(" |").split(" | ") for row in rows]
 
 
-@pytest.mark.process
-@pytest.mark.parametrize(
-    ("name", "words"),
-    {
-        "energy": ["wattmin"],
-        "pstates": ["SET_RESOURCE_STATE", "RESOURCE_STATE_CHANGED", '\\"state\\":\\"1\\"'],
-        "external events": ["event_machine_unavailable", "event_machine_available"],
-        "kills": ["JOB_KILLED", "current_task_index"],
-        "sharing": ["mapping"],
-        "sharing a network": ["mapping"],
-        "messages of jobs": ["FROM_JOB_MSG", '\\"msg\\":\\"go\\"', '\\"msg\\":\\"stop\\"'],
-        "dynamic jobs": ["REGISTER_JOB", "registration_finished"],
-    }.items(),
-)
-def test_cases_are_of_what_they_say(name: str, words: list[str], tmp_path: Path) -> None:
-    """The exchange or a table has it, and a second simulation is equal in all that is compared."""
-    first, second = (BY_NAME[name].run("embedded", tmp_path / side) for side in "ab")
-    tables = sorted(first.prefix.parent.glob("out_*.csv"))
-    text = "\n".join(path.read_text() for path in (first.exchange, *tables))
-    assert [word for word in words if word not in text] == []
-    comparison = compare_sides(first, second)
-    assert comparison.all_equal
-    assert comparison.jobs >= 200
-
-
 @pytest.mark.parametrize(
     ("file", "old", "new", "named"),
     [

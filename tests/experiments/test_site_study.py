@@ -16,11 +16,10 @@ from batsched_py.report import Text
 from batsched_py.report.kit import UNKNOWN, Interval
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
-from batsched_py.units import DAY, HOUR, WEEK
-from batsched_studies.site.measures import USERS, find_span, gini, measure
+from batsched_py.units import HOUR, WEEK
+from batsched_studies.site.measures import USERS, gini, measure
 from batsched_studies.site.other_answers import classify_answer
 from batsched_studies.site.report import report
-from batsched_users.behaviour.calendar import Calendar
 from helpers.calling import command
 from helpers.made_up_campaign import one_row, table_of
 from helpers.made_up_site import (
@@ -100,16 +99,6 @@ def test_the_same_work_on_faster_processors() -> None:
     assert fast["wait"] < slow["wait"]
 
 
-def test_sizes_are_those_of_the_machine_as_it_is(tmp_path: Path) -> None:
-    """Four of 32 processors are not wide, on half of the machine neither."""
-    (tmp_path / "m.toml").write_text('[[nodes]]\ncount = 32\n[[partitions]]\nname = "all"\n')
-    for factor in (1.0, 0.5):
-        machine: dict[str, Any] = {"machine": str(tmp_path / "m.toml"), "node_factor": factor}
-        numbers = measure(simulate(workload([J(0, 4, 60), J(9, 4, 60)], 32), **machine))
-        assert numbers["wait_medium"] == 0
-        assert isnan(numbers["wait_wide"])
-
-
 def test_what_limits_take(tmp_path: Path) -> None:
     """An hour on all processors is refused; of the others the longer one ends at its limit."""
     text = '[[nodes]]\ncount = 8\n[[partitions]]\nname = "short"\nmax_walltime = 1000\n'
@@ -133,19 +122,6 @@ def test_waits_by_partition(tmp_path: Path) -> None:
     assert numbers["wait_in_batch"] == pytest.approx(numbers["wait"])
     assert numbers["jobs_in_batch"] == pytest.approx(2 * numbers["jobs_weekly"])
     assert 0 < numbers["night"] < 0.3 > numbers["weekend"] > 0
-
-
-def test_when_jobs_are_measured() -> None:
-    """Weeks of users begin on the Monday after second 0, a Saturday noon; else all is measured."""
-    calendar = Calendar(5.5 * DAY)
-    ends = {"warm_up": WEEK, "cool_down": DAY}
-    table = simulate(workload(THREE, 8)).table
-    drawn = {"user_options": {"weeks": 6}, **ends}
-    assert find_span(table, drawn, calendar) == (1.5 * DAY + WEEK, 1.5 * DAY + 6 * WEEK - DAY)
-    everything = {"user_options": {}, "warm_up": 0.0, "cool_down": 0.0}
-    begin, end = find_span(table, everything, calendar)
-    assert (begin, end) == (0, pytest.approx(HOUR / 2))
-    assert (table.submit < end).all()
 
 
 @pytest.mark.parametrize(

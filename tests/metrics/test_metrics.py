@@ -134,7 +134,7 @@ def test_lateness_is_of_the_jobs_that_were_recorded() -> None:
     assert unknown.items() <= overall(table([(*row[:6], "a") for row in ROWS])).items()
 
 
-# The examples of Streit's thesis and of its specification, to the printed digit-------------------
+# The examples of Streit's thesis and of its specification ----------------------------------------
 
 
 FIVE = [(0, 6, 50), (10, 8, 40), (20, 2, 30), (30, 4, 100), (40, 2, 10)]

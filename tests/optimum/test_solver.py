@@ -127,15 +127,6 @@ def test_the_optimum_is_the_best_of_all_orders(instance: Instance, axis: float |
     check(instance, solution.plan)
 
 
-@given(instances(most=9), st.sampled_from([None, 1]))
-def test_no_policy_is_better_without_scaling(instance: Instance, axis: float | None) -> None:
-    plans = policies(instance)
-    solution = solve(instance, plans, scale=axis)
-    assert solution.value <= min(map(sum_weighted_responses, plans)) + 1e-6
-    assert solution.value == sum_weighted_responses(solution.plan)
-    check(instance, solution.plan)
-
-
 @pytest.mark.parametrize("axis", [None, 1, 2])
 def test_a_job_that_ends_at_t_frees_its_processors_at_t(axis: float | None) -> None:
     # The index printed in the thesis (t - d <= j) would start b at 5 and c at 12.

@@ -100,16 +100,6 @@ def test_what_is_neither_a_campaign_nor_a_run_is_said_to_be_neither(tmp_path: Pa
         assert "easy_jobs.csv" in done.stderr
 
 
-def test_a_damaged_table_of_jobs_is_said_with_its_name(tmp_path: Path) -> None:
-    folder = ended(tmp_path, "")
-    damaged = min(folder.glob("runs/*/out_jobs.csv"))
-    lines = damaged.read_text().splitlines(keepends=True)
-    damaged.write_text("".join([*lines[:3], "garbage\n"]))
-    done = command(None, "report", folder)
-    assert done.returncode == 1
-    assert f"{damaged} is damaged" in done.stderr
-
-
 def test_code_that_only_the_results_name_is_not_run(tmp_path: Path) -> None:
     folder = ended(tmp_path, 'report = "study.py:report"')
     place = f"{tmp_path / 'study.py'}:report"
