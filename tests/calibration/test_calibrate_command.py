@@ -1,15 +1,21 @@
-"""``batsched-py calibrate`` as a user types it."""
+"""``batsched-py calibrate`` as a user types it, and what it says of numbers that are known."""
 
 from __future__ import annotations
 
-import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from helpers.calibrated import RULES, busy_log, log_of, recorded_by, write_log
+from batsched_py.calibration import PolicyCalibrations, calibrations
+from batsched_py.calibration.verdict import describe_calibration
+from batsched_py.options.durations import format_duration
+from batsched_py.units import DAY, HOUR
+from helpers.calibrated import RULES, busy_log, log_of, recorded_by, table_of, write_log
 from helpers.calling import command
 
 SITE = ("--scheduler", "easy", "--rules", RULES)
@@ -71,31 +77,6 @@ def test_baselines_are_chosen_and_the_warm_up_is_left_out(folder: Path) -> None:
     assert list(json.loads((folder / "alone_calibration.json").read_text())["policies"]) == ["easy"]
 
 
-def test_logs_of_a_week(tmp_path: Path) -> None:
-    """Of one job there is nothing to explain; of a week no usual wait and no utilisation."""
-    for name, waits in (("job", [60.0]), ("week", [0.0, 60, 0, 600])):
-        write_log(log_of(waits, weeks=1), tmp_path / f"{name}.swf")
-        done = command(tmp_path, "calibrate", f"{name}.swf", *SITE, "-e", name)
-        assert done.returncode == 0, done.stderr
-        assert ("nearer" in done.stdout) == (name == "week")
-        assert "usual, by" not in done.stdout
-    page = (tmp_path / "week_calibration.html").read_text()
-    assert '"backlog":{' in page
-    assert '"utilisation":{' not in page
-
-
-def test_the_simulated_waits_are_those_of_simulate(folder: Path, stored: Any) -> None:
-    done = command(folder, "simulate", "easy.swf", *SITE, "-e", "run")
-    assert done.returncode == 0, done.stderr
-    rows = csv.DictReader((folder / "run_jobs.csv").read_text().splitlines())
-    waits = [float(row["waiting_time"]) for row in rows]
-    mean = stored["policies"]["easy"]["agreement"]["mean_simulated"]["value"]
-    assert mean == pytest.approx(sum(waits) / len(waits))
-    run = json.loads((folder / "run_run.json").read_text())
-    assert stored["input"] == run["input"]
-    assert stored["rules"] == run["rules"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
@@ -119,3 +100,63 @@ def test_mistakes_are_said_in_a_line(
     assert text in done.stderr
     assert "Traceback" not in done.stderr
     assert not (folder / "out_calibration.json").exists()
+
+
+# The words of a calibration, from numbers that are known -----------------------------------------
+
+
+NB = 700
+
+
+def waits(seed: int, spread: float = 1.0) -> NDArray[np.float64]:
+    """Return waits around an hour."""
+    return np.round(HOUR * np.exp(spread * np.random.default_rng(seed).normal(size=NB)))
+
+
+def found(
+    recorded: NDArray[np.float64],
+    policies: dict[str, NDArray[np.float64]],
+    weeks: int = 10,
+    queue: Sequence[int] | int = 1,
+) -> PolicyCalibrations:
+    """Return the calibrations of policies under which jobs waited so long."""
+    log = log_of(recorded.tolist(), weeks, queue=queue)
+    return calibrations(log, {name: table_of(log, of.tolist()) for name, of in policies.items()})
+
+
+def says(sentences: Sequence[str], *words: str) -> bool:
+    """Return whether each sentence has its words."""
+    return all(word in said for said, word in zip(sentences, words, strict=True))
+
+
+def test_a_policy_that_knows_nothing_of_the_site() -> None:
+    """Queue 2 waits for five hours more in the simulation, whatever was recorded."""
+    queue = np.where(np.arange(NB) % 2, 2, 1)
+    simulated = waits(1) + np.where(queue == 2, 5 * HOUR, 0)
+    order, beside, groups, change = describe_calibration(
+        found(waits(0), {"site": simulated, "easy": waits(0)}, queue=queue.tolist())
+    )
+    assert "correlation 0.04, -0.05 to 0.13)" in order
+    assert "recorded 1.59 h: +154, +122 to +188 %)" in order
+    assert "easy (-3.20, -3.73 to -2.73)" in beside
+    assert "queue 2 (6.61 h instead of 1.67 h)" in groups
+    assert "2.71 h" in change
+
+
+def test_logs_of_which_little_can_be_said() -> None:
+    """Two weeks have no intervals; where nobody waited there is no order and no level."""
+    said = describe_calibration(found(waits(0), {"site": 2 * waits(0)}, weeks=2))
+    assert says(said, "nothing is known", "cannot be told", "no group", "not known")
+    zeros = np.zeros(NB)
+    order, *others, last = describe_calibration(found(zeros, {"site": zeros, "easy": zeros}))
+    assert says([order, last], "nothing can be", "off by nothing")
+    assert not any("nearer" in sentence for sentence in others)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (90, "90 s"), (600, "10 min"), (2.5 * HOUR, "2.5 h"), (4 * DAY, "4 d")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text
+    assert format_duration(float("nan")) == "-"

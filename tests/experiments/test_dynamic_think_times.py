@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
-from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, Runs
+from batsched_py.report.kit import Runs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import WEEK
@@ -22,8 +18,7 @@ from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.dynamic_think_times import cases, claims, tables
 from batsched_studies.dynamic_think_times.measures import NAMES, measure
 from batsched_studies.dynamic_think_times.report import find_warm_up, report
-from helpers.examples import few_examples
-from helpers.made_up_campaign import MadeUpCampaign, changed, having
+from helpers.made_up_campaign import MadeUpCampaign, changed
 
 COLUMNS = {metric.name: metric for metric in (*cases.METRICS, *cases.FURTHER)}
 
@@ -125,26 +120,6 @@ def test_constant_think_times_at_equal_work(
     assert pairs == ([] if expected is None else [pytest.approx(expected)])
 
 
-@settings(few_examples)  # each makes tables
-@given(
-    st.lists(st.floats(0.1, 10), min_size=2, max_size=6, unique=True),
-    st.floats(0, 1),
-    st.floats(-50, 50),
-)
-def test_on_a_straight_line_lin_is_as_good_as_constant_think_times(
-    works: list[float], share: float, slope: float
-) -> None:
-    work = min(works) + share * (max(works) - min(works))
-    points = [(f"c{20 + at}", each) for at, each in enumerate(works)]
-    rows = [
-        made("fcfs", 128, think, work=each, art=1_000 + slope * each)
-        for think, each in [*points, ("lin", min(max(work, min(works)), max(works)))]
-    ]
-    found = cases.interpolate_at_equal_work(inner(rows)).frame
-    if len(found):  # what lies at an end may be beyond it by the last digit
-        assert found["art"].item() == pytest.approx(found["art_constant"].item())
-
-
 # Claims ----------------------------------------------------------------------------------------
 
 
@@ -176,103 +151,12 @@ def test_one_case_against_it_and_a_claim_does_not_hold(
     assert {claim for claim, holds in found.items() if holds is False} == {title}
 
 
-EQUAL = (claims.EQUAL_FCFS, claims.EQUAL_EASY)
-ALL_CASES = (claims.FALLS, claims.BEATS, claims.NOT_AWRT)
-"""Claims on all of the paper's cases: of some of them they cannot be told."""
-
-
-@pytest.mark.parametrize(
-    ("kept", "unknown"),
-    [
-        ({"think": ("lin", "c120")}, {*ALL_CASES, claims.BETTER, claims.ODD}),
-        ({"scheduler": ("easy",)}, {*ALL_CASES, claims.MORE, claims.BETTER, claims.EQUAL_FCFS}),
-        ({"nodes": (128,)}, {*ALL_CASES, claims.MORE, claims.ODD, *EQUAL}),
-        ({"think": ("lin",)}, {*ALL_CASES, claims.MORE, claims.BETTER, claims.ODD, *EQUAL}),
-        ({"replication": range(5)}, set(claims.TITLES)),  # five have no interval of the median
-        ({"replication": ()}, set(claims.TITLES)),
-    ],
-)
-def test_nothing_is_said_without_runs(kept: dict[str, Any], unknown: set[str]) -> None:
-    found = verdicts(having(world(), **kept))
-    assert {claim for claim, holds in found.items() if holds is None} == unknown
-
-
-@pytest.mark.parametrize(
-    ("judge", "low", "high", "holds"),
-    [
-        (claims._about_equal, 0.9, 1.1, True),
-        (claims._about_equal, 0.9, 1.13, None),
-        (claims._about_equal, 0.85, 1.0, None),
-        (claims._about_equal, 1.13, 1.2, False),
-        (claims._about_equal, 0.8, 0.85, False),
-        (claims._better, 0.9, 0.94, True),  # 0.88 to 0.96 are printed
-        (claims._better, 0.95, 0.98, True),
-        (claims._better, 0.95, 1.01, None),
-        (claims._better, 0.97, 0.99, False),
-        (claims._better, 0.8, 0.9, True),
-    ],
-)
-def test_vague_words_are_asked_of_the_whole_interval(
-    judge: Callable[[Interval], bool | None], low: float, high: float, holds: bool | None
-) -> None:
-    assert judge(Interval((low + high) / 2, low, high, 9)) is holds
-
-
-def told(rows: list[dict[str, Any]], *metrics: str, **labels: str) -> Verdict:
-    return claims.judge_printed_medians(cases.read(pd.DataFrame(rows)), "daily", metrics, **labels)
-
-
-def published(factor: float = 1.0) -> list[dict[str, Any]]:
-    """Runs with the quantiles of the paper, or a multiple of them."""
-    return [
-        made(
-            **case, replication=at, **{name: factor * own[at % 3] for name, own in printed.items()}
-        )
-        for case, printed in cases.list_published_cases()
-        for at in range(9)
-    ]
-
-
 # The report ------------------------------------------------------------------------------------
 
 
 def names(rows: list[dict[str, Any]]) -> set[str]:
     made_report = report(MadeUpCampaign(rows))
-    for figure in made_report.figures:
-        assert figure.spec["datasets"], "the data are in the figure"
-        assert sum(map(len, figure.spec["datasets"].values())) < 2_000
     return {part.name for part in (*made_report.tables, *made_report.figures)}
-
-
-FIGURES = {f"distribution_{metric.name}" for metric in cases.METRICS}
-
-
-def test_report_of_all_and_of_none() -> None:
-    everything = names(world(2))
-    assert everything == FIGURES | {
-        *("as_published", "schedulers", "think_times", "equal_work", "user_time"),
-        *("readings", "claims_by_reading", "cases", "workload", "equal_work_curves"),
-    }
-    assert names([]) == set()
-    both = (cases.DAILY, "single, redraw")
-    readings = [row | {"reading": name} for name in both for row in world(2)]
-    assert names(readings) == everything | {"readings_work", "independent"}
-
-
-@settings(few_examples)
-@given(st.data())
-def test_tables_of_any_part_of_the_runs(data: st.DataObject) -> None:
-    rows = world(2)
-    chosen = data.draw(st.lists(st.sampled_from(range(len(rows))), min_size=1, unique=True))
-    reading = st.sampled_from([cases.DAILY, "x"])
-    part = [rows[at] | {"reading": data.draw(reading)} for at in chosen]
-    runs = cases.read(pd.DataFrame(part))
-    own = ("published", "scheduler", "think_time", "equal_work", "user_time", "reading")
-    for name in (*own, "independent"):
-        table = getattr(tables, f"make_{name}_table")(runs)
-        assert table is None or len(table.frame)
-    assert tables.make_case_table(runs).frame["replications"].sum() == 2 * len(part)
-    assert len(claims.judge_claims(runs, "x")) == len(claims.TITLES)
 
 
 def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:

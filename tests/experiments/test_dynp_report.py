@@ -11,11 +11,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.report import Report
-from batsched_studies.dynp import PUBLISHED, layout, load, measures, tables
+from batsched_studies.dynp import PUBLISHED, load, measures, tables
 from batsched_studies.dynp.report import report as study_report
-from helpers.made_up_campaign import MadeUpCampaign
+from helpers.made_up_campaign import MadeUpCampaign, one_row, table_of
 
 TRACES = ("CTC", "KTH", "LANL", "SDSC")
 LOGS = {trace: log for log, trace in PUBLISHED["logs"].items()}
@@ -110,13 +109,6 @@ def columns(table: str, trace: str) -> dict[str, float]:
 # The published numbers
 
 
-def test_case_counts_add_up_to_two_more_than_printed() -> None:
-    rows = PUBLISHED["table5_3"]["SDSC"]
-    totals = [sum(column) for column in zip(*rows.values(), strict=True)]
-    assert totals == [155_644, 144_944]
-    assert PUBLISHED["table5_3"]["printed_totals"] == [total - 2 for total in totals]
-
-
 @pytest.mark.parametrize("trace", ["SDSC", "CTC"])
 def test_usage_fits_its_percentages_and_the_number_of_jobs(trace: str) -> None:
     for policy, counts in PUBLISHED["usage"][trace].items():
@@ -143,29 +135,6 @@ def test_gains_of_the_advanced_decider_fit_the_corrected_values(trace: str) -> N
 
 
 @pytest.mark.parametrize("trace", TRACES)
-def test_tables_agree_with_each_other(trace: str) -> None:
-    static, deciders = columns("table5_1", trace), columns("table5_2", trace)
-    estimates = dict(
-        zip(PUBLISHED["table5_7"]["columns"], PUBLISHED["table5_7"]["user"][trace], strict=True)
-    )
-    slackness = PUBLISHED["table5_8"][trace]
-    near = {"abs": 1.5e-4}
-    assert static["fcfs"] == pytest.approx(estimates["fcfs"], **near)
-    assert static["fcfs"] == pytest.approx(columns("table3_6", trace)["SLDwA"], **near)
-    assert static["sjf"] == pytest.approx(estimates["sjf"], **near)
-    assert slackness["simple"][0] == pytest.approx(deciders["simple full"], **near)
-    assert slackness["sjf-preferred"][0] == pytest.approx(estimates["sjf-preferred full"], **near)
-    assert slackness["simple"][1:] == pytest.approx(slackness["advanced"][1:], **near)
-    metrics = PUBLISHED["table5_5"][trace]
-    ours = PUBLISHED["table5_5"]["columns"].index("ARTwW")
-    assert metrics["full"][ours] == pytest.approx(slackness["advanced"][0], **near)
-    assert metrics["full"][ours] == min(metrics["full"] + metrics["half"])
-    if trace != "KTH":  # has three values for one setting
-        assert metrics["full"][ours] == pytest.approx(deciders["advanced full"], **near)
-        assert metrics["half"][ours] == pytest.approx(deciders["advanced half"], **near)
-
-
-@pytest.mark.parametrize("trace", TRACES)
 def test_months_add_up_to_the_trace(trace: str) -> None:
     rows = list(PUBLISHED["monthly"][trace].values())
     assert all(len(row) == len(PUBLISHED["monthly"]["columns"]) for row in rows)
@@ -187,22 +156,6 @@ def policy(settings: Any) -> Any:
         "scheduler_options": json.dumps(settings.scheduler_options),
     }
     return measures.read_policy(row)
-
-
-def test_every_run_of_a_campaign_file_has_a_place_in_the_published_tables() -> None:
-    known = {
-        "campaign": [*PUBLISHED["table5_2"]["columns"], *PUBLISHED["table5_7"]["columns"], "ljf"],
-        "metrics": [f"advanced {when}" for when in ("half", "full")],
-        "slackness": [f"{decider} full" for decider in PUBLISHED["table5_8"]["CTC"]],
-        "load": PUBLISHED["load"]["columns"],
-        "load_slackness": ["sjf", *PUBLISHED["load_slackness"]["CTC"]],
-    }
-    for name, keys in known.items():
-        spec = read_campaign(find_campaign(f"dynp/{name}"))
-        policies = [policy(run.settings) for run in spec.runs]
-        assert {policy.key for policy in policies} == set(keys)
-        assert {policy.metric for policy in policies} <= set(PUBLISHED["table5_5"]["columns"])
-        assert {policy.slackness for policy in policies} <= set(PUBLISHED["table5_8"]["columns"])
 
 
 # The report
@@ -237,28 +190,6 @@ def test_deciders_with_their_gain_on_the_best_static_policy() -> None:
     assert [row.metric for row in rows] == ["SLDwA"]  # of one static policy there is no best
 
 
-def test_perfect_estimates_are_only_in_their_own_table() -> None:
-    runs = [
-        make_run(value, order=order, walltime=walltime, **options)
-        for walltime in ("requested", "exact")
-        for value, order, options in (
-            (2.0, "fcfs", {}),
-            (1.9, "sjf", {}),
-            (1.8, "", {"decider": "fcfs-preferred"}),
-        )
-    ]
-    tables = build(*runs)
-    assert list(tables) == ["static", "estimates", "monthly"]
-    assert {row.run.estimates for row in tables["static"]} == {"user"}
-    found = {
-        (row.run.policy.key, row.run.estimates): row.thesis
-        for row in tables["estimates"]
-        if row.metric == "SLDwA"
-    }
-    assert found["fcfs", "perfect"] == 2.9228
-    assert found["fcfs-preferred full", "user"] == 5.6985
-
-
 def test_months_are_those_of_the_thesis_and_of_submission() -> None:
     rows = build(make_run(order="fcfs"))["monthly"]
     jobs = {row.month: (row.ours, row.thesis) for row in rows if row.metric == "jobs"}
@@ -266,25 +197,7 @@ def test_months_are_those_of_the_thesis_and_of_submission() -> None:
     sldwa = {row.month: (row.ours, row.thesis) for row in rows if row.metric == "SLDwA"}
     assert sldwa["1996-09"] == (1.0, 1.1035)
     assert sldwa["1996-10"] == (pytest.approx((2 * 20 + 20) / (2 * 20 + 10)), 4.1895)
-    table = layout.make_month_table("KTH", rows)
-    kinds = [column.kind for column in table.shown]
-    assert kinds == ["", "ours", "published", "ours", "published"]
-    assert table.frame.iloc[0].to_list() == ["1996-09", 1, 108, 1.0, 1.1035]
-
-
-@pytest.mark.parametrize(
-    ("clock", "month"), [("+00:00", "1996-09"), ("+12:00", "1996-10"), ("US/Eastern", "1996-09")]
-)
-def test_the_clock_decides_on_the_month(clock: str, month: str) -> None:
-    jobs = pd.DataFrame(
-        {
-            "submission_time": [7 * 86_400.0],  # 30 September, 12:00:31 UTC
-            "starting_time": [7 * 86_400.0],
-            "finish_time": [8 * 86_400.0],
-            "requested_number_of_resources": [1],
-        }
-    )
-    assert measures.group_by_month(jobs, KTH_START, clock)["name"].to_list() == [month]
+    assert "monthly" not in build(make_run(order="fcfs", unix_start_time=None))
 
 
 def test_cases_beside_the_thesis() -> None:
@@ -297,19 +210,6 @@ def test_cases_beside_the_thesis() -> None:
     assert case.thesis_share == pytest.approx(45.32, abs=0.01)
     assert found["started", "sjf"].thesis_share == pytest.approx(39.61, abs=0.01)
     assert found["no switch", ""].thesis_share == pytest.approx(9.00, abs=0.01)
-
-
-def test_other_nodes_or_a_part_of_the_log_are_not_compared() -> None:
-    runs = [
-        make_run(trace="CTC", order="fcfs", nb_res=338),
-        make_run(order="fcfs", first=100),
-        make_run(order="fcfs", log="sample"),
-        make_run() | {"scheduler": "easy"},  # another study's
-    ]
-    found = read(*runs)
-    assert [run.trace for run in found] == [None, None, None]
-    made = tables.make_rows(found)
-    assert all(row.thesis is None and row.reference is None for row in made["static"])
 
 
 def all_runs() -> list[dict[str, Any]]:
@@ -331,24 +231,12 @@ def report(*runs: dict[str, Any]) -> Report:
     return made
 
 
-def test_report_has_tables_and_the_figure() -> None:
+def test_report_of_both_orders_of_the_list_of_fcfs() -> None:
     made = report(*all_runs())
-    log = "kth_sp2_1996_2"
-    names = ["static", "deciders", "estimates", "metrics", "slackness", "monthly", "cases"]
-    assert [table.name for table in made.tables] == [f"{name}_{log}" for name in names]
-    assert [figure.name for figure in made.figures] == [f"sldwa_by_month_{log}"]
-    frame = made.tables[1].frame
+    frame = table_of(made, "deciders_kth_sp2_1996_2").frame
     row = frame[frame["fcfs_list"] == "legacy"].iloc[0]
     assert (row["SLDwA"], row["SLDwA, thesis"]) == (2.0, 2.5812)
     assert row["SLDwA, difference"] == pytest.approx(-22.52, abs=0.01)
-
-
-def test_report_of_few_runs_and_of_none() -> None:
-    made = report(make_run(order="fcfs", unix_start_time=None))  # which has no months
-    assert [table.name for table in made.tables] == ["static_kth_sp2_1996_2"]
-    assert not made.figures
-    assert not made.verdicts
-    assert not study_report(FakeResults([])).parts
 
 
 WORSE, ADVANCED = "worse than the best", "the advanced decider"
@@ -408,18 +296,12 @@ def sets(replications: int = 5, left: float = 0.0) -> list[dict[str, Any]]:
 
 def test_report_of_job_sets() -> None:
     made = report(*sets())
-    log = "kth_sp2_1996_2"
-    tables = ["load", "load_gains", "load_slackness_gains", "load_slackness"]
-    figures = ["sldwa_by_load", "util_by_load", "gain_by_slackness"]
-    assert [table.name for table in made.tables] == [f"{name}_{log}" for name in tables]
-    assert [figure.name for figure in made.figures] == [f"{name}_{log}" for name in figures]
-    gains = made.tables[2].frame
+    gains = table_of(made, "load_slackness_gains_kth_sp2_1996_2").frame
     assert gains["slackness"].to_list() == [0, 2, 4]
     assert gains["gain"].to_list() == pytest.approx([5, 1, 0], abs=1e-9)
     assert gains["thesis"].to_list() == [0.15, 1.21, 0.32]
-    average = (
-        made.tables[1].frame.query("policy == 'advanced full' and factor == 'average'").iloc[0]
-    )
+    frame = table_of(made, "load_gains_kth_sp2_1996_2").frame
+    average = one_row(frame, policy="advanced full", factor="average")
     assert average["SLDwA"] == pytest.approx(5)
     assert (average["SLDwA, thesis"], average["UTIL, thesis"]) == (0.15, 0.13)
     assert [verdict.holds for verdict in made.verdicts] == [True] * 5

@@ -19,19 +19,12 @@ from batsched_py.errors import UsageError
 from batsched_py.support.statistics import student
 from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
-from batsched_studies.league.change import (
-    Change,
-    move_weeks,
-    select_after,
-    select_around,
-    select_before,
-)
+from batsched_studies.league.change import Change, select_after, select_around, select_before
 from batsched_studies.league.days import Days, Jobs, compute_busy, read_log_jobs
 from batsched_studies.league.figures import count_jobs_by_day
 from batsched_studies.league.forecasts import MODELS, Forecast
 from batsched_studies.league.report import count_busy, report
 from batsched_studies.league.scores import crps, crps_of_sample, energy_score
-from batsched_studies.league.site_of_log import make_users
 from batsched_studies.league.standings import GROUPS, Case, ScoredJobs, read
 from batsched_studies.league.worlds import WORLDS, make_world
 from helpers.made_up_campaign import MadeUpCampaign, holds, one_row, table_of
@@ -139,17 +132,6 @@ def series(weeks: int = 16) -> list[WorkloadJob]:
 LOG = log_of(series())
 
 
-def test_weeks_that_count() -> None:
-    assert (CHANGE.horizon, CHANGE.learnt) == (3, 3 + 1 + 2)
-    assert [CHANGE.count_replayed_weeks(member) for member in range(3)] == [4, 5, 6]
-    known, came = select_before(LOG, CHANGE), select_after(LOG, CHANGE)
-    assert -CHANGE.learnt * WEEK == known.jobs[0].submit_time
-    assert known.jobs[-1].submit_time < 0 <= came.jobs[0].submit_time
-    assert came.jobs[-1].submit_time < CHANGE.horizon * WEEK
-    whole = {job.id for job in select_around(LOG, CHANGE).jobs}
-    assert {job.id for job in (*known.jobs, *came.jobs)} <= whole
-
-
 def test_weeks_are_those_of_the_clock() -> None:
     """In Paris a week has 167 hours in the end of March: noon stays noon."""
     hours = {
@@ -184,14 +166,11 @@ def test_wrong_options(options: dict[str, Any], message: str) -> None:
         Forecast(LOG, **given)
 
 
-@pytest.mark.parametrize("model", ["recorded", "rigid", "site"])
-def test_without_recorded_waits_there_is_no_league(model: str) -> None:
+def test_without_recorded_waits_there_is_no_league() -> None:
     """Of a run time that was cut at its request the log has the end, and no wait fits to that."""
     cut = msgspec.structs.replace(LOG, rules={**LOG.rules, "runtime": "cut-at-request"})
     with pytest.raises(UsageError, match="runtime=cut-at-request"):
-        Forecast(cut, **msgspec.structs.asdict(CHANGE), model=model)
-    with pytest.raises(UsageError, match="cut-at-request"):
-        select_around(cut, CHANGE)
+        Forecast(cut, **msgspec.structs.asdict(CHANGE), model="rigid")
 
 
 # What forecasts know -----------------------------------------------------------------------------
@@ -240,13 +219,6 @@ def test_nothing_of_what_came_after_reaches_a_forecast(model: str) -> None:
     for rows in members:
         assert len(rows) > 20
         assert max(row[0] for row in rows) < CHANGE.horizon * WEEK
-
-
-def test_what_was_recorded_is_no_forecast() -> None:
-    """The test above can fail."""
-    ours = submitted(LOG, "recorded")
-    assert [row[0] for row in ours] == [job.submit_time for job in select_after(LOG, CHANGE).jobs]
-    assert ours != submitted(another_end(LOG), "recorded")
 
 
 @pytest.mark.parametrize(("model", "spare"), [("rigid", 1), ("rigid_recent", 0)])
@@ -481,15 +453,6 @@ def test_runs_that_differ_by_more_than_model_and_member_are_no_ensemble() -> Non
             read(MadeUpCampaign(runs))  # type: ignore[arg-type]
 
 
-def test_as_many_users_of_the_site_are_found_as_made_the_record() -> None:
-    """From what was before the change alone: 40, on half of the machine, where they waited."""
-    log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
-    known = move_weeks(select_before(make_world(log, "closed", SMALL), SMALL), SMALL.learnt)
-    users = make_users(known, weeks=14, seed=1)
-    found = {job.user for week in range(15) for job in users.jobs_to_submit(week * WEEK)}
-    assert len(found) == pytest.approx(40, abs=4)
-
-
 def test_a_world_is_the_same_again_and_half_shut_until_the_change() -> None:
     log = load_workload(SAMPLE_LOG, make_rules(walltime="exact"))
     for name in WORLDS:
@@ -499,8 +462,3 @@ def test_a_world_is_the_same_again_and_half_shut_until_the_change() -> None:
         until = HOUR * np.arange(-SMALL.learnt * 168, 0)
         assert count_busy(jobs, until).max() <= log.nb_res / 2
         assert count_busy(jobs, HOUR * np.arange(0, 168.0)).max() > log.nb_res / 2
-
-
-def test_a_campaign_that_has_just_begun() -> None:
-    page = report(MadeUpCampaign([], "league"))  # type: ignore[arg-type]
-    assert not page.tables

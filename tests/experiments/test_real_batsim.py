@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-import csv
 import runpy
 import sys
 from pathlib import Path
 
 import pytest
 
-from batsched_py.errors import SimulationError
 from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, list_names
-from batsched_py.protocol import messages as m
-from batsched_py.report.comparing.job_differences import Kind
-from batsched_py.support.installation import PROGRAM, platforms_folder
+from batsched_py.support.installation import PROGRAM
 from batsched_studies.real_batsim import page
 from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import compare_sides
-from batsched_studies.real_batsim.made_up_workloads import make_mixed
-from batsched_studies.real_batsim.two_simulators import OutputFiles, make_run, make_served_run
+from batsched_studies.real_batsim.two_simulators import OutputFiles, make_run
 from helpers.sealed_runs import seal, unsealed
 
-IDEAL = platforms_folder() / "ideal_64.xml"
 BY_NAME = {case.name: case for case in CASES}
 PLUGINS = {case.plugin for case in CASES} - {""}
 
 
 def test_every_policy_and_every_user_model_has_a_line() -> None:
     assert {*list_names(SCHEDULERS), *list_names(USERS)} - {RIGID} == PLUGINS
-
-
-def test_the_page_has_each_case_once() -> None:
-    """In their order; what it says of them is for those who have Batsim (tests/real)."""
-    lines = page.PAGE.read_text(encoding="utf-8").splitlines()
-    different = [case for case, _, _ in table(lines, "| case |")]
-    equal = [case for case in CASES if beginning(case) not in different]
-    assert different == [beginning(case) for case in CASES if case not in equal]
-    groups = {of: cases.split("; ") for of, cases in table(lines, "| of what |")}
-    assert {of.rpartition(": ")[0]: cases for of, cases in groups.items()} == {
-        group: [page.format_entry(case) for case in equal if case.group == group]
-        for group in dict.fromkeys(case.group for case in equal)
-    }
-
-
-def beginning(case: Case) -> str:
-    """Return the first cell of a case that differs."""
-    return f"**{case.name}**: {case.group}; {case.about}"
 
 
 def table(lines: list[str], head: str) -> list[list[str]]:
@@ -55,90 +31,24 @@ def table(lines: list[str], head: str) -> list[list[str]]:
     return [row.removeprefix("| ").removesuffix(" |").split(" | ") for row in rows]
 
 
-@pytest.mark.process
-@pytest.mark.parametrize(
-    ("name", "words"),
-    {
-        "energy": ["wattmin"],
-        "pstates": ["SET_RESOURCE_STATE", "RESOURCE_STATE_CHANGED", '\\"state\\":\\"1\\"'],
-        "external events": ["event_machine_unavailable", "event_machine_available"],
-        "kills": ["JOB_KILLED", "current_task_index"],
-        "sharing": ["mapping"],
-        "sharing a network": ["mapping"],
-        "messages of jobs": ["FROM_JOB_MSG", '\\"msg\\":\\"go\\"', '\\"msg\\":\\"stop\\"'],
-        "dynamic jobs": ["REGISTER_JOB", "registration_finished"],
-    }.items(),
-)
-def test_cases_are_of_what_they_say(name: str, words: list[str], tmp_path: Path) -> None:
-    """The exchange or a table has it, and a second simulation is equal in all that is compared."""
-    first, second = (BY_NAME[name].run("embedded", tmp_path / side) for side in "ab")
-    tables = sorted(first.prefix.parent.glob("out_*.csv"))
-    text = "\n".join(path.read_text() for path in (first.exchange, *tables))
-    assert [word for word in words if word not in text] == []
-    comparison = compare_sides(first, second)
-    assert comparison.all_equal
-    assert comparison.jobs >= 200
-
-
-@pytest.fixture
-def twice(tmp_path: Path) -> tuple[OutputFiles, OutputFiles]:
-    """The same twenty jobs on both sides."""
-    run = make_run(first=20)
-    return run("embedded", tmp_path / "a"), run("embedded", tmp_path / "b")
-
-
-def seal_again(left: OutputFiles) -> None:
-    """Have a run that was changed by hand say that it is whole."""
-    path = Path(f"{left.prefix}_run.json")
-    if path.exists():
-        seal(path, unsealed(path))
-
-
-@pytest.mark.parametrize(
-    ("column", "text", "words", "kind"),
-    [
-        ("allocated_resources", "60-63", "other processors: 1", Kind.PROCESSORS),
-        ("finish_time", "99999.000000", "other times: 1", Kind.TIMES),
-        ("success", "0", "end or energy: 1", Kind.CONTENT),
-        ("stretch", "0.500000", "derived columns: 1", Kind.DERIVED),
-    ],
-)
-def test_jobs_that_differ_are_counted(
-    twice: tuple[OutputFiles, OutputFiles], column: str, text: str, words: str, kind: Kind
-) -> None:
-    path = Path(f"{twice[1].prefix}_jobs.csv")
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    rows[3][column] = text
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    seal_again(twice[1])
-    case = BY_NAME["delays"]
-    row = page.make_row(case, compare_sides(*twice))
-    assert row.startswith(f"| {beginning(case)} | 19 of 20 | ")
-    assert f"{words}. " in row
-    assert page.NOT_KNOWN in row
-    assert ("Mean waiting times" in row) is (kind <= Kind.CONTENT)
-
-
 @pytest.mark.parametrize(
     ("file", "old", "new", "named"),
     [
         ("out_schedule.csv", "v4.2.0,0.000000,", "v4.2.0,1.000000,", "schedule"),
         ("exchange.jsonl", '\\"return_code\\":0', '\\"return_code\\":1', "events"),
-        ("exchange.jsonl", "JOB_SUBMITTED", "JOB_FORGOTTEN", "events"),
     ],
 )
 def test_what_differs_beside_the_jobs_is_named(
-    twice: tuple[OutputFiles, OutputFiles], file: str, old: str, new: str, named: str
+    tmp_path: Path, file: str, old: str, new: str, named: str
 ) -> None:
-    path = twice[1].prefix.with_name(file)
+    """The same twenty jobs were simulated for both sides, and one side is changed by hand."""
+    ours, theirs = (make_run(first=20)("embedded", tmp_path / side) for side in "ab")
+    path = theirs.prefix.with_name(file)
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new, 1))
-    seal_again(twice[1])
-    comparison = compare_sides(*twice)
+    described = Path(f"{theirs.prefix}_run.json")
+    seal(described, unsealed(described))
+    comparison = compare_sides(ours, theirs)
     assert (comparison.equal, comparison.others_beside) == (20, [named])
     assert not comparison.all_equal
 
@@ -187,16 +97,6 @@ def test_shaken_orders_are_beside_another_schedule(tmp_path: Path) -> None:
     low, high = sorted(comparison.shaken_waits)
     row = page.make_row(case, comparison)
     assert row.endswith(f" {low / 3600:.1f} to {high / 3600:.1f} h. |")
-
-
-@pytest.mark.process
-def test_a_side_that_fails_says_why(tmp_path: Path) -> None:
-    """Nobody starts the jobs."""
-    run = make_served_run(
-        lambda: lambda message: m.Message(message.now, []), make_mixed(["delay"]), IDEAL
-    )
-    with pytest.raises(SimulationError, match="deadlock"):
-        run("embedded", tmp_path / "x")
 
 
 def test_without_batsim_it_says_so(

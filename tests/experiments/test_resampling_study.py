@@ -12,7 +12,7 @@ import pytest
 
 from batsched_py import simulate
 from batsched_py.workload.logs.log_archive import find_log
-from batsched_studies.resampling import claims, loads, measures, parts, positions
+from batsched_studies.resampling import claims, loads, measures, parts
 from batsched_studies.resampling.report import report
 from helpers.made_up_campaign import MadeUpCampaign
 
@@ -67,62 +67,22 @@ KEYS = (
 # The log among its variants ---------------------------------------------------------------------
 
 
-def test_a_log_in_the_middle_of_its_variants() -> None:
-    """200 variants are below, 200 above, and the equal one counts for both sides."""
-    place = pd.DataFrame(
-        positions.place_logs(claims.read(pd.DataFrame([*variants(), run("recorded")])))
-    )
-    assert list(place["metric"]) == ["throughput", "utilisation", "slowdown", "wait"]
-    for row in place.itertuples():
-        assert (row.variants, row.below, row.where, row.outside) == (401, 0.5, "inside", False)
-        assert (row.least_percent, row.most_percent) == pytest.approx((-10, 10))
-        assert row.below_low == pytest.approx(1 - row.below_high)
-        assert row.median_low == pytest.approx(-row.median_high)
-    (wait,) = place[place["metric"] == "wait"].itertuples()
-    assert (wait.recorded, wait.median) == pytest.approx((1, 1)), "in hours"
-
-
-@pytest.mark.parametrize(
-    ("factor", "where", "outside"),
-    [
-        (0.5, "lower", True),
-        (0.9008, "lower", False),  # two of 401 are below: 0.1 to 1.8 %
-        (0.904, "open", False),  # eight: 0.9 to 3.9 %
-        (0.93, "inside", False),
-        (1.0961, "open", False),
-        (1.2, "higher", True),
-    ],
-)
-def test_a_log_at_an_end_of_its_variants(factor: float, where: str, outside: bool) -> None:
-    recorded = run("recorded", mean_waiting_time=3600 * factor)
-    place = pd.DataFrame(positions.place_logs(claims.read(pd.DataFrame([*variants(), recorded]))))
-    (wait,) = place[place["metric"] == "wait"].itertuples()
-    assert (wait.where, wait.outside) == (where, outside)
-
-
 @pytest.mark.parametrize(
     ("key", "log", "column", "value", "holds"),
     [
         ("throughput", CTC, "throughput_to_last_submission", 10.0, True),
-        ("throughput", CTC, "throughput_to_last_submission", 10.999, False),
         ("throughput", CTC, "throughput_to_last_submission", 10.96, None),  # above 98 of 100
         ("utilisation", DS, "utilisation_to_last_submission", 0.5, True),
-        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.07, True),
         ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.085, None),  # 8 % less
         ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 1.12, False),  # 11 % less
         ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 0.904, None),
-        ("utilisation", DS, "utilisation_to_last_submission", 0.5 * 0.9, False),  # variants more
         ("slowdown", DS, "mean_bounded_slowdown", 20 * 1.0992, True),  # above nearly all
-        ("slowdown", DS, "mean_bounded_slowdown", 20 * 1.096, None),
         ("slowdown", DS, "mean_bounded_slowdown", 20.0, False),
         ("slowdown", HPC2N, "mean_bounded_slowdown", 20 * 0.9008, True),
-        ("slowdown", HPC2N, "mean_bounded_slowdown", 20 * 1.099, False),
         ("slowdown", CTC, "mean_bounded_slowdown", 20.0, None),  # not printed
-        ("wait", CTC, "mean_waiting_time", 3600.0, True),
         ("wait", CTC, "mean_waiting_time", 3600 * 0.904, None),  # eight of 401 are below
         ("wait", CTC, "mean_waiting_time", 3600 * 0.9008, False),
         ("wait", BLUE, "mean_waiting_time", 3600 * 0.95, True),  # most variants wait longer
-        ("wait", BLUE, "mean_waiting_time", 3600 * 0.997, None),
         ("wait", BLUE, "mean_waiting_time", 3600 * 1.05, False),
     ],
 )
@@ -163,12 +123,9 @@ def test_more_users_saturate_the_machine(growth: list[float], holds: bool | None
     [
         (DS, 85, 89, True),
         (DS, 85, 92, None),  # it is somewhere between
-        (DS, 85, None, None),  # or beyond
         (DS, 91, 92, False),
         (OSC, 96, 98, True),
         (OSC, 96, None, True),  # there is no more than all of a machine
-        (OSC, 96, 95.5, True),  # a run among those of more users is less than another of fewer
-        (OSC, 93, 97, None),
         (OSC, 93, 94, False),
     ],
 )
@@ -301,9 +258,3 @@ def test_what_is_measured_of_a_run_of_the_sample_log() -> None:
     assert sum(hours[8:18]) > 10 / 24
     assert 0 <= measured["wait_50"] <= measured["wait_90"] <= measured["wait_99"]
     assert measured["busiest_week"] >= 1
-
-
-def test_report_of_nothing_is_no_error() -> None:
-    few = report(MadeUpCampaign([]))
-    assert not few.parts
-    assert [verdict.holds for verdict in few.verdicts] == [None] * len(KEYS)

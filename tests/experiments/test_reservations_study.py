@@ -7,13 +7,10 @@ from math import inf, isnan, nan
 from typing import Any
 
 import msgspec
-import pandas as pd
 import pytest
-import vl_convert
 
 from batsched_py import Workload, WorkloadJob, simulate
 from batsched_py.errors import UsageError
-from batsched_py.figures.chart_files import set_width
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import HOUR
@@ -155,46 +152,16 @@ def test_the_table_has_the_change_of_each_case() -> None:
     assert values == pytest.approx([50, 50, 0, 50, 5], abs=1e-9)
 
 
-@pytest.mark.parametrize("nb_pairs", [1, 5])
-def test_the_figure_has_the_change_of_each_case(nb_pairs: int) -> None:
-    """One pair has no interval, and no bar."""
-    made = report(made_up(nb_pairs, wide_late=1.5))  # type: ignore[arg-type]
-    (figure,) = made.figures
-    assert figure.name == "figure_cost_sample"
-    vl_convert.vegalite_to_vega(set_width(figure.spec))  # an encoding that is none is an error
-    (drawn_rows,) = figure.spec["datasets"].values()
-    frame = pd.DataFrame(drawn_rows)
-    assert len(frame) == 2 * 2 * 2
-    row = one_row(frame, policy="fcfs", width="50 % of the machine", request=LATE)
-    ends = [50] * 3 if nb_pairs == 5 else [50, None, None]
-    assert row[["ours", "low", "high"]].to_list() == pytest.approx(ends)
-    assert sum("y2" in layer["encoding"] for layer in figure.spec["spec"]["layer"]) == (
-        nb_pairs == 5
-    )
-
-
-def test_limits_and_campaigns_that_have_just_begun() -> None:
+def test_limits_lengthen_waits() -> None:
     runs = [
-        {
-            "log": "sample",
-            "policy": "fcfs",
-            "limits": limits,
-            "replication": pair,
-            "mean_waiting_time": wait * (1 + pair),
-            "mean_bounded_slowdown": 2.0,
-            "wide_others_wait": wait,
-            "narrow_others_wait": wait,
-            "utilisation": 0.7,
-        }
+        {"log": "sample", "policy": "fcfs", "limits": limits, "replication": pair}
+        | {"mean_waiting_time": wait * (1 + pair), "mean_bounded_slowdown": 2.0}
+        | {"wide_others_wait": wait, "narrow_others_wait": wait, "utilisation": 0.7}
         for pair in range(5)
         for limits, wait in (("none", HOUR), ("night", 2 * HOUR))
     ]
     made = report(MadeUpCampaign(runs, "reservations"))  # type: ignore[arg-type]
-    assert not made.figures
     assert holds(made) == {'The limits "night" lengthen the mean wait (fcfs).': True}
     assert one_row(table_of(made, "limits_sample").frame, limits="night")["change"] == (
         pytest.approx(100)
     )
-    only_with = [run for run in runs if run["limits"] == "night"]
-    assert not report(MadeUpCampaign(only_with, "reservations")).tables  # type: ignore[arg-type]
-    assert not report(MadeUpCampaign([], "reservations")).verdicts  # type: ignore[arg-type]

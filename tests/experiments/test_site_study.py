@@ -1,4 +1,4 @@
-"""What is measured of a site, and its way from a file of an operator to a page."""
+"""The study of a site: measures, the way from a file of an operator to a page, and its answers."""
 
 from __future__ import annotations
 
@@ -9,26 +9,36 @@ from typing import Any
 import numpy as np
 import pytest
 
-from batsched_py import Result, simulate
+from batsched_py import simulate
 from batsched_py.campaign.campaign_folder import open_results
+from batsched_py.errors import UsageError
 from batsched_py.report import Text
+from batsched_py.report.kit import UNKNOWN, Interval
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
-from batsched_py.units import DAY, HOUR, WEEK
-from batsched_studies.site import cases
-from batsched_studies.site.measures import USERS, find_span, gini, measure
+from batsched_py.units import HOUR, WEEK
+from batsched_studies.site.measures import USERS, gini, measure
+from batsched_studies.site.other_answers import classify_answer
 from batsched_studies.site.report import report
-from batsched_users.behaviour.calendar import Calendar
 from helpers.calling import command
 from helpers.made_up_campaign import one_row, table_of
+from helpers.made_up_site import (
+    EASY,
+    FEWER,
+    MORE,
+    POOR,
+    TURNED,
+    made_up,
+    of,
+    one_run,
+    page,
+    replay,
+    texts,
+)
 
 # Measured in a simulation -----------------------------------------------------------------------
 
-THREE = [
-    J(0, 8, HOUR, user="ann"),
-    J(0, 1, 600, user="bob"),
-    J(HOUR / 2, 2, 60, user="bob"),
-]
+THREE = [J(0, 8, HOUR, user="ann"), J(0, 1, 600, user="bob"), J(HOUR / 2, 2, 60, user="bob")]
 """On 8 processors the first runs at once, the others when it has ended."""
 
 
@@ -78,18 +88,6 @@ def test_users_are_measured_in_the_same_weeks_as_jobs() -> None:
     assert numbers["user_wait_median"] == HOUR / 2
 
 
-def test_a_kind_of_users_brings_the_same_jobs_whatever_happens() -> None:
-    """Who goes on after sessions does; who goes on within hours, for some weeks, does not."""
-    drawn = {"weeks": 2, "begin": "anywhere", "long_weeks": 3, "edge_weeks": 1}
-    after = {"resampled": True, "sessions": "arrival:60"}
-    kinds: dict[str, dict[str, Any]] = {"feedback": after, "tbuos": {}}
-    for users, options in kinds.items():
-        settings: dict[str, Any] = {"users": users, "user_options": options | drawn}
-        small, large = (measure(simulate("sample", nodes=nodes, **settings)) for nodes in (64, 128))
-        assert small["wait"] > large["wait"]
-        assert (small["all_jobs"] == large["all_jobs"]) == (users == "feedback")
-
-
 def test_the_same_work_on_faster_processors() -> None:
     """Waits are shorter, and jobs of 15 min, which take 7.5 now, are no short ones for that."""
     jobs = [J(0, 8, 900), J(0, 8, 900), J(60, 8, 900)]
@@ -99,16 +97,6 @@ def test_the_same_work_on_faster_processors() -> None:
     assert fast["work_weekly"] == pytest.approx(slow["work_weekly"])
     assert fast["short"] == slow["short"] == 0
     assert fast["wait"] < slow["wait"]
-
-
-def test_sizes_are_those_of_the_machine_as_it_is(tmp_path: Path) -> None:
-    """Four of 32 processors are not wide, on half of the machine neither."""
-    (tmp_path / "m.toml").write_text('[[nodes]]\ncount = 32\n[[partitions]]\nname = "all"\n')
-    for factor in (1.0, 0.5):
-        machine: dict[str, Any] = {"machine": str(tmp_path / "m.toml"), "node_factor": factor}
-        numbers = measure(simulate(workload([J(0, 4, 60), J(9, 4, 60)], 32), **machine))
-        assert numbers["wait_medium"] == 0
-        assert isnan(numbers["wait_wide"])
 
 
 def test_what_limits_take(tmp_path: Path) -> None:
@@ -136,31 +124,11 @@ def test_waits_by_partition(tmp_path: Path) -> None:
     assert 0 < numbers["night"] < 0.3 > numbers["weekend"] > 0
 
 
-def test_when_jobs_are_measured() -> None:
-    """Weeks of users begin on the Monday after second 0, a Saturday noon; else all is measured."""
-    calendar = Calendar(5.5 * DAY)
-    ends = {"warm_up": WEEK, "cool_down": DAY}
-    table = simulate(workload(THREE, 8)).table
-    drawn = {"user_options": {"weeks": 6}, **ends}
-    assert find_span(table, drawn, calendar) == (1.5 * DAY + WEEK, 1.5 * DAY + 6 * WEEK - DAY)
-    everything = {"user_options": {}, "warm_up": 0.0, "cool_down": 0.0}
-    begin, end = find_span(table, everything, calendar)
-    assert (begin, end) == (0, pytest.approx(HOUR / 2))
-    assert (table.submit < end).all()
-
-
 @pytest.mark.parametrize(
     ("values", "expected"), [([2, 2, 2], 0), ([0, 0, 0, 4], 0.75), ([1, 3], 0.25), ([0, 0], nan)]
 )
 def test_gini_by_hand(values: list[float], expected: float) -> None:
     assert gini(np.array(values, dtype=float)) == pytest.approx(expected, nan_ok=True)
-
-
-def test_gini_is_half_of_the_mean_difference_in_relation_to_the_mean() -> None:
-    """The definition that is slow: of all pairs."""
-    values = np.random.default_rng(1).exponential(size=50)
-    pairs = np.abs(values[:, None] - values).mean()
-    assert gini(values) == pytest.approx(pairs / (2 * values.mean()))
 
 
 # From a site's file to its page -----------------------------------------------------------------
@@ -221,11 +189,178 @@ def test_an_operator_extends_the_study(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_the_machine_file_of_the_study_is_that_of_its_log() -> None:
-    """On it the sample log waits as without: it has one partition, which gives 24 h."""
-    folder = Path(cases.__file__).parent
-    settings: dict[str, Any] = {"rules": "predictsim", "drop": "", "first": 500}
-    with_file: Result = simulate("sample", machine=str(folder / "machine.toml"), **settings)
-    assert with_file.metrics["mean_waiting_time"] == pytest.approx(
-        simulate("sample", **settings).metrics["mean_waiting_time"]
+# How far to trust it ----------------------------------------------------------------------------
+
+SIDES = ("low", "high")
+MEASURES = ("bias", "relative_bias", "rank_correlation")
+NO_INTERVALS = {f"{side}_{name}": nan for side in SIDES for name in MEASURES}
+"""Of few weeks; then only what is plainly poor is called so."""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        (POOR, "**Mind"),
+        (replay(share_explained=-0.5, low_share_explained=-0.7, high_share_explained=-0.3), "**M"),
+        (replay(), "level and order"),
+        (replay(low_rank_correlation=0.5), "in part"),
+        (replay(low_relative_bias=-0.3), "in part"),
+        ({}, "not known"),
+        (replay(**NO_INTERVALS), "in part"),
+        (replay(**NO_INTERVALS, relative_bias=0.4), "in part"),
+        (replay(**NO_INTERVALS, relative_bias=8.0), "**Mind"),
+        (replay(**NO_INTERVALS, relative_bias=-0.6), "**Mind"),
+        (replay(**NO_INTERVALS, rank_correlation=-0.1), "**Mind"),
+        (replay(**NO_INTERVALS, share_explained=-40.0), "**Mind"),
+    ],
+)
+def test_how_well_the_record_is_reproduced(numbers: dict[str, float], said: str) -> None:
+    first, answer, *_ = of(TURNED, **numbers).summary.split("\n\n")
+    assert said in first
+    assert MORE in answer
+
+
+# What is called a change ------------------------------------------------------------------------
+
+
+def crossed(**others: list[str]) -> list[dict[str, Any]]:
+    """Return runs of all combinations; each label that is not the first adds 10 % to the waits."""
+    runs: list[dict[str, Any]] = [{}]
+    for name, values in others.items():
+        runs = [run | {name: value} for run in runs for value in values]
+    firsts = {name: values[0] for name, values in others.items()}
+    return [
+        one_run(HOUR * (1 + number) * (1.1 + 0.001 * number) ** at, number, **labels)
+        for labels in runs
+        for at in [sum(labels[name] != first for name, first in firsts.items())]
+        for number in range(5)
+    ]
+
+
+def test_changes_that_are_crossed_have_the_names_of_both() -> None:
+    """Each of the three is beside the site as it is, pair by pair, and nothing is mixed."""
+    made = page(crossed(policy=["site", EASY], change=["as it is", MORE]))
+    frame = table_of(made, "changes_sample").frame
+    assert frame["pairs"].tolist() == [5, 5, 5]
+    waits = dict(zip(frame["change"], frame["wait"], strict=True))
+    expected = {MORE: 10, EASY: 10, f"{EASY}, {MORE}": 21}
+    assert waits == pytest.approx(expected, abs=1)
+
+
+def test_repeats_other_than_replications_are_refused() -> None:
+    runs = [run | {"shake": number} for number in (0, 1) for run in made_up({})]
+    with pytest.raises(UsageError, match="'shake'"):
+        page(runs)
+
+
+# Tables ------------------------------------------------------------------------------------------
+
+
+def test_tables_by_hand() -> None:
+    made = of(TURNED, numbers={(EASY, "rigid"): {"at_limit": 0.1}})
+    place = {"change": MORE, "users": "rigid"}
+    row = one_row(table_of(made, "changes_sample").frame, **place)
+    assert row[["wait_before", "wait_after", "wait"]].tolist() == pytest.approx([3, 1.5, -50])
+    assert row["pairs"] == 5
+    assert one_row(table_of(made, "sizes_sample").frame, **place)["wait_wide"] == pytest.approx(-50)
+    by_partition = table_of(made, "partitions_sample").frame
+    assert one_row(by_partition, partition="debug", **place)["wait"] == pytest.approx(0)
+    assert one_row(by_partition, partition="batch", **place)["after"] == pytest.approx(1.5)
+    assert "gpu" not in set(by_partition["partition"])  # which had no job in one replication
+    users = one_row(table_of(made, "users_sample").frame, **place)
+    assert users[["longer", "shorter"]].tolist() == [0, 50]  # b waits as before
+    limits = table_of(made, "limits_sample").frame
+    assert set(limits["change"]) == {EASY}  # where something ends at a limit
+
+
+# The answer -------------------------------------------------------------------------------------
+
+
+def test_a_change_that_the_replay_cannot_tell_is_no_answer() -> None:
+    """The replay may be off by 45 min: of 3 h a fifth is 36 min, which is less, and half is not."""
+    bias = {"bias": 600.0, "low_bias": -600.0, "high_bias": 2700.0}
+    made = of({(MORE, "rigid"): 0.5, (MORE, "fluid"): 0.8}, **replay(**bias))
+    assert "too little to be believed: fluid" in made.summary
+    made = of({(MORE, "rigid"): 0.9, (MORE, "fluid"): 0.8}, **replay(**bias))
+    row = one_row(table_of(made, "changes_sample").frame, change=MORE, users="fluid")
+    assert row[["wait_more", "wait_more_low"]].tolist() == pytest.approx([-0.6, -0.993], abs=1e-3)
+
+
+# Work -------------------------------------------------------------------------------------------
+
+WEEKS_WORK = one_run(HOUR)["work_weekly"]
+
+
+def work(factor: float) -> dict[str, float]:
+    return {"work_weekly": WEEKS_WORK * factor}
+
+
+def test_what_a_limit_takes_is_no_reaction() -> None:
+    """It takes 57 % of the work of rigid users, half of that of others: these submit more."""
+    numbers = {(MORE, "rigid"): work(0.43), (MORE, "fluid"): work(0.5)}
+    made = of(TURNED, numbers=numbers)
+    told = texts(made)
+    assert f"by fluid with **{MORE}** (+16" in told
+    assert ["More work" in told, "Less work" in told] == [True, False]
+    assert "57 % of the work" in made.summary
+    assert "wait **less**" not in made.summary
+    changes = table_of(made, "changes_sample").frame
+    assert one_row(changes, change=MORE, users="fluid")["work_weekly"] == pytest.approx(-50)
+
+
+def test_who_brings_the_same_jobs_whatever_happens_submits_neither_more_nor_less() -> None:
+    """What is submitted in the measured weeks only comes earlier, as do busy processors."""
+    fixed = {"all_jobs": 2400.0} | work(1.05) | {"busy": 0.9}
+    as_it_is = {("as it is", kind): {"all_jobs": 2400.0} for kind in ("a60", "fluid")}
+    changed = {(change, "a60"): fixed for change in (MORE, FEWER, EASY)}
+    made = of(TURNED, kinds=["rigid", "a60", "fluid"], numbers=as_it_is | changed)
+    told = texts(made)
+    assert "whatever happens" in told
+    assert "More work" not in told
+    assert "utilisation" not in set(table_of(made, "conclusions_sample").frame["what"])
+    # three changes; fluid users have three answers each, a60 two
+    assert "Of 15 answers" in made.summary
+    # two kinds of users who submit the same are no such where their waits are, too
+    assert "whatever happens" not in texts(of(dict.fromkeys(TURNED, 1.0)))
+
+
+# Answers that are other ones where users react --------------------------------------------------
+
+
+def test_answers_that_are_others_where_users_react() -> None:
+    """Rigid users wait twice as long with fewer nodes, those who react 0.9 times: 0.45 of it."""
+    made = of(TURNED)
+    frame = table_of(made, "conclusions_sample").frame
+    assert set(frame["what"]) == {"mean wait"}
+    turned = one_row(frame, change=FEWER)
+    assert turned[["rigid", "reacting", "beside"]].tolist() == pytest.approx([100, -10, 0.45])
+    assert frame["kind"].nunique() == 3
+    # three changes, one kind of users who react, three quantities; 5 to 8 % of nine
+    assert "Of 9 answers" in made.summary
+    assert "be 0 to 1." in made.summary
+    same = of({(MORE, "rigid"): 0.5, (MORE, "fluid"): 0.5})
+    assert "conclusions_sample" not in [table.name for table in same.tables]
+
+
+@pytest.mark.parametrize(
+    ("rigid", "reacting", "kind"),
+    [
+        (0.5, 0.8, "shrinks"),
+        (0.8, 0.5, "grows"),
+        (2.0, 1.2, "shrinks"),
+        (1.2, 2.0, "grows"),
+        (0.5, 2.0, "turns"),
+        (0.5, None, "vanishes"),
+        (None, 0.5, "appears"),
+        (None, None, "open"),
+    ],
+)
+def test_how_an_answer_is_another_one(
+    rigid: float | None, reacting: float | None, kind: str
+) -> None:
+    """None: it cannot be told from no change."""
+    before, after = (
+        UNKNOWN if of is None else Interval(of, 0.99 * of, 1.01 * of, 5) for of in (rigid, reacting)
     )
+    value = (reacting or 1) / (rigid or 1)
+    assert classify_answer(before, after, Interval(value, 0.98 * value, 1.02 * value, 5)) == kind

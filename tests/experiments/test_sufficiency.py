@@ -100,14 +100,6 @@ def test_beside_the_work_that_was_to_be_saved() -> None:
     assert fluid["saved"] == pytest.approx(2, abs=0.02)
     for loop in ("open", "a60"):
         assert one_row(table, users=loop, lever="renounce")["lost"] == pytest.approx(0)
-    runs = cases.read(MadeUpCampaign(made_up()).runs)["sample"]
-    expected = [cases.compute_own_loss(runs, "open", lever).iloc[0] for lever in cases.ORDER[:-1]]
-    mixed = (7 + 7.5 + 15) / 5
-    parts = [mixed / 4, mixed / 2, 3 * mixed / 4, mixed]
-    assert expected == pytest.approx([0, 0, 7, 7.5, 15, *parts])
-    assert cases.compute_own_loss(
-        runs, "open", cases.STATES
-    ).empty  # something is done in yellow hours too
 
 
 def test_savings_by_hand() -> None:
@@ -128,16 +120,6 @@ def test_claims_are_judged() -> None:
         f"There is a rebound: {TAKE_BACK}: {A60}": False,
     }
     assert len(judged) == 1 + len(cases.NAMES) + 4 * 2
-
-
-@pytest.mark.parametrize(("half", "holds_"), [(900, True), (600, False)])
-def test_linear_in_the_share(half: float, holds_: bool) -> None:
-    """All mixed save 20 %; half of the users save 10 %, or 40."""
-    runs = [_run("open", "rigid", 1.0, s, 1000 + s, 1000, 9000) for s in range(6)]
-    runs += [_run("open", "mixed", 1.0, s, 800 + s, 1000, 9000) for s in range(6)]
-    runs += [_run("open", "mixed", 0.5, s, half + s, 1000, 9000) for s in range(6)]
-    (verdict,) = [v for v in of(runs).verdicts if "in the share" in v.claim]
-    assert verdict.holds is holds_
 
 
 def test_linear_in_the_effort_beside_the_published_number() -> None:

@@ -1,16 +1,18 @@
-"""Charts as files."""
+"""Charts as files, whatever is in their names."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import altair as alt
 import pandas as pd
 import pytest
+import vl_convert
 
 from batsched_py.errors import UsageError
-from batsched_py.figures.chart_files import read_format, write_chart
+from batsched_py.figures.chart_files import make_drawable, read_format, render_chart, write_chart
 
 SMALL = pd.DataFrame({"x": [1.0, 2.0], "y": [3.0, 5.0]})
 
@@ -52,8 +54,38 @@ def test_a_chart_of_many_rows_is_written_and_altair_is_left_as_it_was(tmp_path: 
         a_chart(many).to_dict()
 
 
-def test_a_page_needs_no_network(tmp_path: Path) -> None:
-    write_chart(a_chart(), tmp_path / "chart.html")
-    page = (tmp_path / "chart.html").read_text()
-    assert 'src="http' not in page
-    assert "vegaEmbed" in page
+# Names in charts, whatever is in them ------------------------------------------------------------
+
+
+def chart(name: str, **title: str) -> dict[str, Any]:
+    size = {"field": name, "type": "quantitative", **title}
+    who = {"field": "who", "type": "nominal"}
+    rows = [{"who": f"{name} & <b>", name: 3}]
+    encoding = {"x": who, "y": size, "tooltip": [who, size]}
+    return {"data": {"values": rows}, "mark": "bar", "encoding": encoding}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            'x\\": warn("run"), "y',
+            "back\\",
+            "\\",
+            'a "quotation"',
+            "\x1b[2J\x07\x00",
+            "two\nlines",
+        ),
+        *("\x85\u202e", "\ufffe\uffff", "\ud800", "</text><script>alert(1)</script>"),
+    ],
+)
+def test_a_name_is_drawn_and_never_computed(name: str) -> None:
+    spec = chart("size", title=name)
+    spec["data"]["values"][0]["who"] = name
+    svg = render_chart("svg", spec).decode()
+    assert "<script" not in svg
+    (mark,) = vl_convert.vegalite_to_vega(make_drawable(spec))["marks"]
+    for expression in ("tooltip", "description"):
+        # A quotation mark behind two backslashes would end the text.
+        assert '\\\\"' not in mark["encode"]["update"][expression]["signal"]
+    assert render_chart("png", spec).startswith(b"\x89PNG")

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
-from batsched_py.figures import run_figures
 from batsched_py.figures.run_figures import (
     JobsOfRun,
     draw_queue,
@@ -25,7 +24,6 @@ from batsched_py.figures.run_figures import (
 from batsched_py.figures.step_charts import PARTS, Steps
 from batsched_py.support.step_functions import Intervals
 from batsched_py.units import DAY, HOUR
-from helpers.chart_texts import overlapping, texts_of
 
 NAN = float("nan")
 COLUMNS = (
@@ -100,9 +98,7 @@ def test_rectangles_are_neighbouring_processors() -> None:
 
 
 def test_times_are_from_the_first_submission_and_windows_in_seconds_of_the_run() -> None:
-    later = DRAWN.assign(
-        **{name: DRAWN[name] + 1000 for name in DRAWN if name.endswith("_time")},
-    )
+    later = DRAWN.assign(**{name: DRAWN[name] + 1000 for name in DRAWN if name.endswith("_time")})
     assert draw_utilisation(run_of(later, 4)).data.equals(draw_utilisation(run_of(DRAWN, 4)).data)
     chosen = draw_utilisation(run_of(later, 4), begin=1003, end=1005, unit="minutes").data
     assert chosen["time"].tolist() == pytest.approx([3 / 60, 4 / 60, 5 / 60])
@@ -134,13 +130,11 @@ def test_submissions_are_counted_by_hour_beside_the_recorded_ones() -> None:
     assert data["time"].tolist() == pytest.approx([-1, 0, 1, 2, 3])  # hours
     assert data["submitted"].tolist() == [0, 3, 1, 0, 2]
     assert data["recorded"].tolist() == [1, 1, 3, 0, 0]
-    assert (
-        "recorded"
-        not in draw_submissions(run_of(jobs.drop(columns="original_submission_time"))).data
-    )
-    assert (
-        "recorded" not in draw_submissions(run_of(jobs.assign(original_submission_time=NAN))).data
-    )
+    for unknown in (
+        jobs.drop(columns="original_submission_time"),
+        jobs.assign(original_submission_time=NAN),
+    ):
+        assert "recorded" not in draw_submissions(run_of(unknown)).data
 
 
 def test_dates_are_what_the_clocks_of_the_site_showed() -> None:
@@ -155,13 +149,8 @@ def test_dates_are_what_the_clocks_of_the_site_showed() -> None:
         *("2026-03-28 12:00:00", "2026-03-28 13:00:00", "2026-03-29 00:00:00"),
         *("2026-03-29 09:00:00", "2026-03-29 19:00:00"),
     ]
-    assert draw_utilisation(run_of(jobs, 1, **dates), unit="hours").data["time"].tolist() == [
-        0,
-        1,
-        12,
-        20,
-        30,
-    ]
+    hours = draw_utilisation(run_of(jobs, 1, **dates), unit="hours").data["time"]
+    assert hours.tolist() == [0, 1, 12, 20, 30]
     weeks = draw_submissions(run_of(jobs, **dates), every="week").data["time"]
     assert weeks.astype(str).tolist()[0] == "2026-03-23", "a Monday"
     assert svg(draw_schedule(run_of(jobs, 1, **dates)))
@@ -185,38 +174,6 @@ def test_what_cannot_be_is_told(
     """The last job comes after 1,000 days."""
     with pytest.raises(UsageError, match=words):
         draw(run_of(DRAWN.assign(submission_time=[0, 0, 0, 0, 0, 1000 * DAY])), **options)
-
-
-def a_long_run(nb: int) -> pd.DataFrame:
-    random = np.random.default_rng(1)
-    submit = np.sort(random.uniform(0, 100 * DAY, nb))
-    start = submit + random.exponential(HOUR, nb)
-    first = random.integers(0, 60, nb)
-    return pd.DataFrame(
-        {
-            "job_id": np.arange(nb).astype(str),
-            "user": random.integers(0, 50, nb).astype(str),
-            "submission_time": submit,
-            "starting_time": start,
-            "finish_time": start + random.exponential(HOUR, nb),
-            "requested_number_of_resources": 3,
-            "allocated_resources": [f"{at} {at + 2}-{at + 3}" for at in first],
-        }
-    )
-
-
-def test_a_hundred_thousand_jobs_are_thinned_and_it_is_said() -> None:
-    jobs = a_long_run(100_000)
-    charts = {
-        "window": draw_schedule(run_of(jobs, 64)),
-        "widest": draw_schedule(run_of(jobs, 64), begin=0, end=90 * DAY),
-        "parts of": draw_utilisation(run_of(jobs, 64)),
-        "equal parts": draw_queue(run_of(jobs)),
-    }
-    for said, chart in charts.items():
-        assert said in " ".join(chart.to_dict()["title"]["subtitle"])  # no error of altair either
-        assert 400 < len(chart.data) <= run_figures.MOST_RECTANGLES
-    assert len(draw_submissions(run_of(jobs)).data) == 101, "a row where the last day ends"
 
 
 _Drawn = st.lists(
@@ -256,20 +213,3 @@ def test_thinned_steps_keep_area_and_extremes(seed: int) -> None:
         ((end - begin) * function.weight).sum()
     )
     assert steps.highest("busy") == function.at(function.instants).max()
-
-
-@pytest.mark.filterwarnings("error")
-def test_no_texts_overlap_and_charts_stand_beneath_each_other() -> None:
-    """Each chart keeps the colours and the names of its own curves."""
-    jobs = a_long_run(3000)
-    start = {"unix_start_time": 1.7e9, "time_zone": "America/New_York"}
-    jobs = jobs.assign(original_submission_time=0.0)
-    for clock, time in (({}, {}), (start, {}), (start, {"begin": 3 * DAY, "end": 4 * DAY})):
-        drawn = (draw_schedule, draw_utilisation, draw_queue, draw_submissions)
-        charts = [draw(run_of(jobs, 64, **clock), **time) for draw in drawn]
-        for chart in charts:
-            assert not overlapping(chart)
-        beneath = charts[0] & charts[1] & charts[2] & charts[3]
-        assert not overlapping(beneath)
-        names = {box.text.removeprefix("\N{EM DASH} ") for box in texts_of(beneath)}
-        assert {"busy", "demand", "machine", "jobs", "processors", "recorded"} < names

@@ -30,11 +30,6 @@ class MadeUpCampaign:
         return None
 
 
-def having(runs: Sequence[dict[str, Any]], **kept: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the runs with one of the values of each label."""
-    return [run for run in runs if all(run[label] in values for label, values in kept.items())]
-
-
 def changed(runs: Sequence[dict[str, Any]], factor: float, column: str, **place: Any) -> Any:
     """Return the runs with a column multiplied in those with these labels."""
     there = [all(run[label] == value for label, value in place.items()) for run in runs]

@@ -107,12 +107,3 @@ def test_as_the_simulator_accounts_for_it(users: Callable[[Workload], UserModel]
     assert len(events) >= 100
     for time, joules, *_ in events:
         assert HOSTS.energy(table, [(0, time)]) == pytest.approx(joules, rel=1e-9)
-
-
-def test_delays_leave_hosts_idle() -> None:
-    """The formula is for jobs that compute; the simulator charges a delay nothing but idling."""
-    outcome, table = simulated("delay")
-    assert outcome.power is not None
-    time, joules, *_ = list(outcome.power.energy.events())[-1]
-    assert joules == pytest.approx(95 * 16 * time)
-    assert HOSTS.energy(table, [(0, time)]) > 1.1 * joules

@@ -76,12 +76,6 @@ def test_a_site_without_jobs_has_no_waits(by_hand: JobTable) -> None:
     assert (nothing["west"]["work_done"], nothing["west"]["utilisation"]) == (0, None)
 
 
-def test_what_is_not_measured_is_work_too(by_hand: JobTable) -> None:
-    by_hand.measured[0] = False
-    west = per_site(by_hand)["west"]
-    assert (west["nb_jobs"], west["mean_waiting_time"], west["work_of_users"]) == (1, 90, 260)
-
-
 NB_SITES = 3
 ROW = st.tuples(
     st.integers(0, 100),

@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-import pandas as pd
 import pytest
 
 from batsched_py import simulate
-from batsched_py.report import Figure, Report, Section, Table
 from batsched_py.report.campaign_report import make_plain_report
 from batsched_py.report.forms.html_page import render_page
 from batsched_py.report.one_run import make_run_report
@@ -160,103 +157,13 @@ def test_the_data_of_a_figure_can_be_saved(load: Load) -> None:
     assert Path(download.value.path()).read_text() == published_table().frame.to_csv(index=False)
 
 
-def test_the_schedule_follows_its_run_and_zooms(load: Load) -> None:
+def test_the_schedule_follows_its_run(load: Load) -> None:
     opened = load()
-    view = "document.querySelector('#gantt').view"
     first = opened.locator("#gantt-run").inner_text()
     assert "replication 0" in first
     opened.locator("#schedule-run").select_option(index=5)
     opened.wait_for_selector("#table-users caption:has-text('replication 2')")
     assert opened.locator("#gantt-run").inner_text() != first
-    opened.evaluate("document.querySelector('#gantt').scrollIntoView({behavior: 'instant'})")
-    scales = opened.evaluate(f"Object.keys({view}._runtime.scales)")
-    panels = [f"{view}.scale('{name}').domain()" for name in scales if name.endswith("_x")]
-    assert len(panels) == 3
-    before = opened.evaluate(panels[0])
-    box = opened.locator("#gantt").bounding_box()
-    opened.mouse.click(box["x"] + 300, box["y"] + 200)
-    opened.mouse.wheel(0, -200)
-    opened.wait_for_function(f"{panels[0]}[1] - {panels[0]}[0] < {before[1] - before[0]} * 0.99")
-    assert opened.evaluate(panels[0]) == opened.evaluate(panels[1]) == opened.evaluate(panels[2])
-
-
-LIGHT_PAGE, DARK_PAGE = "rgb(255, 255, 255)", "rgb(24, 28, 33)"
-
-
-def colours(opened: Any) -> tuple[str, bool]:
-    """Return the colour of a section, and whether those of a figure are inverted."""
-    sheet = "getComputedStyle(document.querySelector('main > section')).backgroundColor"
-    figure = "getComputedStyle(document.querySelector('#figure-curve svg.marks')).filter"
-    return opened.evaluate(sheet), opened.evaluate(figure).startswith("invert")
-
-
-def test_dark_light_and_print(load: Load) -> None:
-    opened = load(color_scheme="dark")
-    assert colours(opened) == (DARK_PAGE, True)
-    opened.emulate_media(media="print")
-    assert colours(opened) == (LIGHT_PAGE, False)
-    for control in (".contents", "#theme", "#schedule-run", "a[download]"):
-        assert not opened.locator(control).first.is_visible(), control
-    assert (
-        opened.evaluate("getComputedStyle(document.querySelector('.scroll')).overflowX")
-        == "visible"
-    )
-    opened.emulate_media(media="screen")
-    theme = opened.locator("#theme")
-    theme.click()
-    assert theme.inner_text() == "Theme: light"
-    assert colours(opened) == (LIGHT_PAGE, False)
-    theme.click()
-    assert colours(opened) == (DARK_PAGE, True)
-
-
-def panels() -> Figure:
-    """Two panels, with a legend of shapes and an own dark colour."""
-    rows = [{"x": x, "kind": kind, "of": of} for x in (1, 2) for kind in "ab" for of in "pq"]
-    scale = alt.Scale(domain=["a", "b"], range=["#000080", "#E69F00"])
-    chart = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_point(filled=True, opacity=0.5)
-        .encode(x="x:Q", y="x:Q", shape="of:N", color=alt.Color("kind:N", scale=scale))
-        .properties(width=300, height=100)
-        .interactive()
-        .facet(facet="kind:N", columns=2)
-    )
-    return Figure("panels", "Panels", chart)
-
-
-def arranged() -> list[Figure]:
-    """Figures of several panels: side by side, in rows of facets, and such rows one by one."""
-    single = alt.Chart(alt.Data(values=[{"x": 1, "of": of} for of in "pqr"])).mark_point()
-    single = single.encode(x="x:Q", y=alt.Y("x:Q", title="a title")).properties(
-        width=200, height=60
-    )
-    facets = single.facet(facet="of:N", columns=3)
-    return [
-        Figure("beside", "Beside each other", alt.hconcat(single, single, single)),
-        Figure("facets", "Facets", facets),
-        Figure("rows", "Rows of facets", alt.vconcat(facets, facets)),
-    ]
-
-
-@pytest.fixture(scope="module")
-def arranged_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("page") / "arranged.html"
-    wide = pd.DataFrame({"policy": ["easy"], "of": ["all"]} | {f"m{n}": [n] for n in range(20)})
-    parts = (*arranged(), Table("wide", "Wide", wide))
-    report = Report("T", "", (Section("S", parts),), terms=(("easy", "a *policy*"),))
-    path.write_text(render_page(report), encoding="utf-8")
-    return path
-
-
-@pytest.mark.parametrize("width", [390, 768, 1366])
-def test_panels_take_the_width_of_the_page(load: Load, arranged_file: Path, width: int) -> None:
-    opened = load(width, 800, arranged_file)
-    assert opened.evaluate("document.documentElement.scrollWidth") == width
-    for figure in arranged():
-        page_width = opened.evaluate(f"document.querySelector('#figure-{figure.name}').clientWidth")
-        drawn = opened.locator(f"#figure-{figure.name} svg.marks").bounding_box()["width"]
-        assert page_width - 25 <= drawn <= page_width, figure.name
 
 
 def test_a_page_that_follows_a_campaign_stays_where_it_was(browser: Any, tmp_path: Path) -> None:

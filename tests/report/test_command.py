@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.commands import report as report_command
-from batsched_py.report.forms.publish import write_page_so_far
 from helpers.calling import command
+from helpers.waiting import LIMIT
 
 CAMPAIGN = """
 name = "small"
@@ -34,6 +35,15 @@ def report(results):
     return Report("Not the title of the file", "Of a study", (waits,))
 """
 
+LINE = ("campaign", "small.toml", "-e", "out", "--jobs", 1, "--no-report")
+LIMITED = """
+import resource, sys
+most = int(sys.argv.pop(1))
+from batsched_py.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+main()
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -44,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ended(folder: Path, report: str) -> Path:
     (folder / "study.py").write_text(REPORT)
     (folder / "small.toml").write_text(CAMPAIGN.format(report=report))
-    done = command(folder, "campaign", "small.toml", "-e", "out", "--jobs", 1, "--no-report")
+    done = command(folder, *LINE)
     assert done.returncode == 0, done.stderr
     return folder / "out"
 
@@ -90,16 +100,6 @@ def test_what_is_neither_a_campaign_nor_a_run_is_said_to_be_neither(tmp_path: Pa
         assert "easy_jobs.csv" in done.stderr
 
 
-def test_a_damaged_table_of_jobs_is_said_with_its_name(tmp_path: Path) -> None:
-    folder = ended(tmp_path, "")
-    damaged = min(folder.glob("runs/*/out_jobs.csv"))
-    lines = damaged.read_text().splitlines(keepends=True)
-    damaged.write_text("".join([*lines[:3], "garbage\n"]))
-    done = command(None, "report", folder)
-    assert done.returncode == 1
-    assert f"{damaged} is damaged" in done.stderr
-
-
 def test_code_that_only_the_results_name_is_not_run(tmp_path: Path) -> None:
     folder = ended(tmp_path, 'report = "study.py:report"')
     place = f"{tmp_path / 'study.py'}:report"
@@ -113,24 +113,6 @@ def test_code_that_only_the_results_name_is_not_run(tmp_path: Path) -> None:
     assert "--report" not in done.stderr
     assert "Of a study" in page.read_text()
     assert (page.parent / "page_files" / "waits.csv").is_file()
-
-
-def test_the_report_of_an_installed_study_is_found_by_its_name(tmp_path: Path) -> None:
-    quick = (
-        "campaign",
-        "replay_feedback/fixed",
-        "--quick",
-        "-e",
-        tmp_path / "out",
-        "--jobs",
-        1,
-        "--no-report",
-    )
-    assert command(tmp_path, *quick).returncode == 0
-    done = command(tmp_path, "report", "out")
-    assert done.returncode == 0, done.stderr
-    assert "--report" not in done.stderr
-    assert "Madon" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_a_link_in_the_results_leads_nowhere(tmp_path: Path) -> None:
@@ -186,10 +168,34 @@ def test_a_page_follows_its_campaign_until_all_runs_have_ended(
     assert (folder / "report" / "matrix_rigid.csv").exists()
 
 
-def test_a_study_that_fails_on_the_first_runs_is_followed(tmp_path: Path) -> None:
-    folder = ended(tmp_path, 'report = "study.py:report"')
-    (tmp_path / "study.py").write_text("def report(results):\n    raise KeyError('easy')\n")
-    write_page_so_far(open_results(folder), tmp_path / "page.html", f"{tmp_path}/study.py:report")
-    page = (tmp_path / "page.html").read_text()
-    assert "KeyError: 'easy'" in html.unescape(page)
-    assert '"n":2' in page
+def limited(folder: Path, most: int, *arguments: object) -> str:
+    """Return the error of a command that can write files of so many bytes."""
+    call = [sys.executable, "-c", LIMITED, *map(str, (most, *arguments))]
+    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.process
+def test_a_full_disk_is_a_line_and_leaves_the_old_page(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder.parent, tmp_path / "copy")
+    (copy / "out" / "report.html").write_text("old")
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    assert "File too large" in limited(copy, 50_000, "report", "out")
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("most", "message"), [(10_000, "its files"), (100, "campaign.json")])
+def test_a_campaign_without_place_goes_on_when_there_is_some(
+    folder: Path, tmp_path: Path, most: int, message: str
+) -> None:
+    copy = shutil.copytree(folder.parent, tmp_path / "copy")
+    shutil.rmtree(copy / "out")
+    assert message in limited(copy, most, *LINE)
+    assert [path for path in copy.rglob("*") if ".part" in path.name] == []
+    done = command(copy, *LINE)
+    assert done.returncode == 0, done.stderr
+    for path in folder.glob("runs/*/*.csv"):
+        assert (copy / "out" / path.relative_to(folder)).read_bytes() == path.read_bytes()

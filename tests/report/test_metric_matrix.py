@@ -1,20 +1,17 @@
-"""Policies by metrics, beside numbers that are counted by hand."""
+"""Policies by metrics, beside numbers that are counted by hand, and the axes of a campaign."""
 
 from __future__ import annotations
 
 from math import isnan, nan
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from batsched_py.report import Table
-from batsched_py.report.campaign_axes import classify_axes
+from batsched_py.report.campaign_axes import classify_axes, find_compared_axis, shorten_names
 from batsched_py.report.formatting import format_headings
-from batsched_py.report.metric_matrix import (
-    WITHIN,
-    format_change,
-    make_metric_matrix,
-)
+from batsched_py.report.metric_matrix import WITHIN, format_change, make_metric_matrix
 from batsched_py.report.metric_words import choose_metrics
 from batsched_py.support.statistics import Interval, paired_difference, paired_ratio
 
@@ -80,15 +77,6 @@ def test_runs_are_paired_by_replication_and_not_by_place() -> None:
     assert row["mean_waiting_time_words"].splitlines()[1] == f"({MINUS}50 to {MINUS}50)"
 
 
-@pytest.mark.parametrize("repeated", [1, 3, 5])
-def test_what_is_not_repeated_or_is_all_the_same_has_no_interval(repeated: int) -> None:
-    waits = {("easy", "KTH"): [10.0] * repeated, ("mine", "KTH"): [5.0] * repeated}
-    matrix = matrix_of(waits)
-    row = matrix.frame.to_dict("records")[1]
-    assert row["mean_waiting_time_words"] == f"{MINUS}50 %"
-    assert matrix.marks == ()
-
-
 def test_lateness_changes_by_hours_and_not_by_a_share_of_what_may_be_0() -> None:
     late = {
         ("easy", "KTH"): [at * HOURS for at in (-2.0, 0.0, 2.0, 1.0, 1.0)],
@@ -124,3 +112,65 @@ def test_a_change_over_fewer_runs_than_its_number_says_so() -> None:
     assert matrix_of(waits, drop=(1,)).frame["mean_waiting_time_words"].iloc[1] == (
         f"{MINUS}50 %\nof 1 pair"
     )
+
+
+# What the axes of a campaign are for, and how their values are called ----------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        # The schedulers tell the policies from the machines, wherever they stand.
+        ({"nodes": [1, 1, 2, 2], "system": ["a", "b"] * 2, "scheduler": ["e", "f"] * 2}, "system"),
+        ({"nodes": [1, 1, 2, 2], "scheduler": ["e", "f"] * 2}, "scheduler"),
+        # One scheduler for all: the first axis that is no input.
+        ({"log": ["k", "c"] * 2, "nodes": [1, 1, 2, 2], "scheduler": ["e"] * 4}, "nodes"),
+        # Logs are not compared with each other, nor are sweeps of many values.
+        ({"log": ["k", "c"]}, None),
+        ({"alpha": list(range(9))}, None),
+        ({"alpha": list(range(8))}, "alpha"),
+        # Many policies are.
+        ({"scheduler": [str(number) for number in range(9)]}, "scheduler"),
+    ],
+)
+def test_the_axis_of_the_policies_is_compared(
+    columns: dict[str, list[Any]], expected: str | None
+) -> None:
+    axes = [name for name in columns if name != "scheduler"] or ["scheduler"]
+    axes += ["scheduler"] if expected == "scheduler" and "scheduler" not in axes else []
+    assert find_compared_axis(pd.DataFrame(columns), axes) == expected
+
+
+def test_users_are_an_axis_also_by_variants() -> None:
+    runs = pd.DataFrame(
+        {
+            "scheduler": ["easy", "fcfs"] * 4,
+            "replay": ["plain", "plain", "people", "people"] * 2,
+            "users": ["rigid", "rigid", "feedback", "feedback"] * 2,
+            "speed_factor": [1.0] * 4 + [2.0] * 4,
+            "replication": [0] * 8,
+        }
+    )
+    axes = classify_axes(runs, ["scheduler", "replay", "speed_factor", "replication", "never_run"])
+    assert (axes.compared, axes.users, axes.others) == ("scheduler", "replay", ("speed_factor",))
+    assert (axes.repeats, axes.labels) == (
+        ("replication",),
+        ("replay", "speed_factor", "scheduler"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["easy", "mine/a.py:Best"], ["easy", "Best"]),
+        (["a.py:Best", "b.py:Best"], ["a.py:Best", "b.py:Best"]),
+        (["x/a.py:Best", "y/a.py:Best", "c.py:Other"], ["x/a.py:Best", "y/a.py:Best", "Other"]),
+        (["Best", "a.py:Best"], ["Best", "a.py:Best"]),
+        (["/logs/KTH.swf.gz", "sample"], ["KTH", "sample"]),
+        (["/one/KTH.swf", "/two/KTH.swf"], ["one/KTH.swf", "two/KTH.swf"]),
+        ([0.5, 1.0], ["0.5", "1"]),
+        ([None, "2x64"], ["none", "2x64"]),
+    ],
+)
+def test_names_are_short_and_differ(values: list[Any], expected: list[str]) -> None:
+    assert list(shorten_names(values).values()) == expected

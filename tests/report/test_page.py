@@ -1,24 +1,29 @@
-"""The page as text: what is in it, and that nothing gets out of its place."""
+"""The page as text, with its windows of schedules, users, and table of runs."""
 
 from __future__ import annotations
 
 import json
-import re
 from html.parser import HTMLParser
-from itertools import pairwise
 
+import msgspec
+import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batsched_py.report import Report, Section, Table
-from batsched_py.report.forms.html_page import (
-    encode_safe_json,
-    render_markdown,
-    render_page,
+from batsched_py.figures import run_figures
+from batsched_py.report.forms.html_page import encode_safe_json, render_markdown, render_page
+from batsched_py.report.forms.runs_table import make_runs_table, pack_column
+from batsched_py.report.forms.schedule_view import (
+    choose_rows,
+    draw_schedule_view,
+    draw_schedules,
+    summarise_users,
 )
-from helpers.made_up_report import EVIL, MadeUp, a_report
+from batsched_py.report.shown_runs import read_all_stored
+from helpers.examples import few_examples
+from helpers.made_up_report import EVIL, MadeUp, a_report, some_jobs
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +60,6 @@ def test_data_cannot_leave_their_script_element(text: str) -> None:
     assert json.loads(encoded) == {"x": text}
 
 
-def test_markdown_is_rendered_without_html_and_pictures() -> None:
-    assert render_markdown("**a** `b`") == "<p><strong>a</strong> <code>b</code></p>\n"
-    assert "<img" not in render_markdown("![x](https://example.org/x.png) <img src=x>")
-    assert "<a" not in render_markdown("[x](javascript:alert(1))")
-
-
 def test_nothing_is_asked_of_the_network(made: str) -> None:
     elements = Elements(made)
     for tag, attributes in elements.tags:
@@ -82,27 +81,95 @@ def test_a_table_has_its_csv_in_the_page(made: str) -> None:
     assert link["href"].startswith("data:text/csv;charset=utf-8,log%2Cwait%2C")
 
 
-def test_headings_are_in_order_and_all_controls_have_names(made: str) -> None:
-    elements = Elements(made)
-    levels = [int(tag[1]) for tag, _ in elements.tags if re.fullmatch("h[1-6]", tag)]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in pairwise(levels))
-    ids = [attributes["id"] for _, attributes in elements.tags if "id" in attributes]
-    assert len(ids) == len(set(ids))
-    for _, attributes in elements.tags:
-        name = attributes.get("aria-labelledby")
-        assert name is None or name in ids
+def test_markdown_is_rendered_without_html_and_pictures() -> None:
+    assert render_markdown("**a** `b`") == "<p><strong>a</strong> <code>b</code></p>\n"
+    assert "<img" not in render_markdown("![x](https://example.org/x.png) <img src=x>")
+    assert "<a" not in render_markdown("[x](javascript:alert(1))")
 
 
-def test_backticks_in_a_cell_are_code_and_nothing_else_is_markup() -> None:
-    table = Table("t", "T", pd.DataFrame({"x": ["hours of `cap_hours` <b> *"]}))
-    text = render_page(Report("T", "", (Section("S", (table,)),)))
-    assert "<code>cap_hours</code> &lt;b&gt; *" in text
+# Windows of schedules, users, and the table of runs, as the page gets them -----------------------
 
 
-def test_a_long_table_ends_in_its_csv_file() -> None:
-    table = Table("t", "T", pd.DataFrame({"x": range(1200)}))
-    text = render_page(Report("T", "", (Section("S", (table,)),)))
-    assert "200 more rows" in text
-    assert "%0A1199%0A" in text
+def run_of(jobs: pd.DataFrame) -> run_figures.JobsOfRun:
+    return run_figures.JobsOfRun(jobs, {"nb_processors": 64})
+
+
+def shown_jobs(chart: dict) -> list[str]:
+    """Return the jobs of the schedule, the first panel, row by row."""
+    return chart["datasets"][chart["vconcat"][0]["data"]["name"]]["job_id"]
+
+
+@settings(few_examples)
+@given(st.integers(2, 120), st.integers(1, 60), st.integers(0, 3))
+def test_a_window_is_bounded_and_has_all_that_runs_in_it(nb: int, most: int, seed: int) -> None:
+    jobs = some_jobs(nb, seed=seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_figures, "READABLE_RECTANGLES", most)
+        patch.setattr(run_figures, "MOST_RECTANGLES", most)
+        begin, end = run_figures.find_window(jobs)
+        shown = shown_jobs(draw_schedule_view(run_of(jobs)))
+    inside = (jobs["starting_time"] < end) & (jobs["finish_time"] > begin)
+    assert 1 <= len(shown) <= most
+    if inside.sum() <= most:  # else more than that run at one instant
+        assert set(shown) == set(jobs["job_id"][inside])
+
+
+def test_users_are_means_over_their_own_jobs() -> None:
+    jobs = some_jobs(100)
+    users = summarise_users(jobs)
+    at = users["user"].index("3")
+    jobs_of_user = jobs[jobs["user"] == "3"]
+    run = jobs_of_user["finish_time"] - jobs_of_user["starting_time"]
+    turnaround = jobs_of_user["finish_time"] - jobs_of_user["submission_time"]
+    expected = {
+        "jobs": len(jobs_of_user),
+        "wait": (jobs_of_user["starting_time"] - jobs_of_user["submission_time"]).mean(),
+        "slowdown": np.maximum(1, turnaround / np.maximum(run, 10)).mean(),
+        "lateness": jobs_of_user["lateness"].mean(),
+        "activity": jobs_of_user["submission_time"].max() - jobs_of_user["submission_time"].min(),
+        "area": (run * jobs_of_user["requested_number_of_resources"]).sum(),
+    }
+    assert {name: users[name][at] for name in expected} == pytest.approx(expected, rel=1e-5)
+
+
+def test_of_many_runs_some_are_chosen_over_the_axes() -> None:
+    results = MadeUp(40)
+    rows = results.runs.iloc[choose_rows(results)]
+    assert rows[["policy", "alpha"]].drop_duplicates().shape[0] == len(rows) == 4
+    assert set(rows["replication"]) == {0}
+    assert choose_rows(MadeUp(3)) == list(range(12))
+
+
+_VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**60), 2**60), st.floats(), st.text(max_size=5)
+)
+
+
+def unpacked(column: dict, row: int) -> object:
+    if "v" in column:
+        return column["v"][row]
+    return column["u"][column["i"][row] if "i" in column else 0]
+
+
+@given(st.lists(_VALUES, min_size=1, max_size=30))
+def test_a_packed_column_gives_its_values_back(values: list) -> None:
+    column = msgspec.json.decode(msgspec.json.encode(pack_column(values)))
+    for row, value in enumerate(values):
+        restored = unpacked(column, row)
+        if value is None or value != value:
+            assert restored is None
+        elif isinstance(value, bool | str):
+            assert restored is value or restored == value
+        elif isinstance(value, int):
+            assert restored == (value if abs(value) <= 2**53 else str(value))
+        elif abs(value) == float("inf"):
+            assert restored == str(value)
+        else:
+            assert restored == pytest.approx(value, rel=1e-5)
+
+
+def test_no_run_at_all_is_no_error() -> None:
+    results = MadeUp(0)
+    results.runs = pd.DataFrame()
+    assert draw_schedules(results).runs == []
+    assert make_runs_table(results, read_all_stored(results))["n"] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,11 +16,10 @@ from batsched_py.report.campaign_report import (
     make_campaign_report,
     make_plain_report,
 )
-from batsched_py.report.forms.export_files import render_figure
-from batsched_py.report.metric_matrix import WITHIN
+from batsched_py.report.formatting import format_headings, format_rows
+from batsched_py.report.metric_matrix import SITE
 from batsched_py.report.metric_words import REACTING
 from batsched_py.support.statistics import mean_interval
-from batsched_py.workload.workload import Workload, WorkloadJob
 from helpers.made_up_report import MadeUp
 
 
@@ -76,17 +76,6 @@ def test_a_matrix_for_each_user_model() -> None:
     assert all(row["value"] for row in drawn_late.spec["data"]["values"])
 
 
-def test_a_difference_within_the_spread_is_told_beside_the_number() -> None:
-    results = MadeUp(6)
-    results.runs["utilisation"] += (
-        0.03 * (results.runs["policy"] == "creasy") * (results.runs["replication"] % 2 * 2 - 1)
-    )
-    frame = report_on(results).tables[0].frame
-    creasy = frame[frame["policy"] == "creasy"]
-    assert all(words.endswith(WITHIN) for words in creasy["utilisation_words"])
-    assert all(WITHIN not in words for words in creasy["mean_waiting_time_words"])
-
-
 @pytest.mark.parametrize("nb", [1, 2, 4, 5])
 @pytest.mark.parametrize("differ", [False, True])
 def test_a_report_says_of_repeated_runs_what_they_are(nb: int, differ: bool) -> None:
@@ -103,45 +92,6 @@ def test_a_report_says_of_repeated_runs_what_they_are(nb: int, differ: bool) -> 
         assert all(len(figure.spec["layer"]) == 1 for figure in report.figures)  # no intervals
 
 
-def test_what_was_simulated_is_said_at_the_top() -> None:
-    summary = report_on(WithUsers()).summary
-    for words in (
-        "64 processors",
-        "*easy* and *creasy*",
-        "*rigid* and *feedback*",
-        "40 runs of 42",
-    ):
-        assert words in summary
-
-
-def test_a_number_is_drawn_across_and_the_rest_is_coloured() -> None:
-    figure = report_on(MadeUp(2)).figures[0]
-    encoding = figure.spec["layer"][0]["encoding"]
-    assert encoding["x"]["field"] == "across"
-    assert encoding["color"]["sort"] == ["easy", "creasy"]
-    rows = figure.spec["data"]["values"]
-    assert [(row["name"], row["across"]) for row in rows] == [
-        (policy, at) for policy in ("easy", "creasy") for at in (600, 6000)
-    ]
-    assert encoding["y"]["scale"] == {"zero": True}
-    assert render_figure(figure)["png"][:4] == b"\x89PNG"
-
-
-def test_what_is_shown_is_explained() -> None:
-    report = report_on(WithUsers())
-    glossary = next(table for table in report.tables if table.name == "metrics")
-    explained = set(glossary.frame["metric"])
-    for table in report.tables:
-        if table.name.startswith(("matrix", "further")):
-            shown = {c.title for c in table.shown if c.name in set(glossary.frame["column"])}
-            assert shown <= explained
-    assert "*w* its processors" in glossary.note
-    names = next(table for table in report.tables if table.name == "names").frame
-    meanings = dict(zip(names["name"], names["meaning"], strict=True))
-    assert meanings["easy"].startswith("EASY backfilling")
-    assert meanings["rigid"].startswith("Replay without users")
-
-
 def test_a_policy_in_a_file_is_explained_without_running_it(tmp_path: Path) -> None:
     text = 'raise SystemExit\nclass Mine:\n    """Shortest `first`.\n\n    More."""\n'
     (tmp_path / "mine.py").write_text(text)
@@ -151,65 +101,6 @@ def test_a_policy_in_a_file_is_explained_without_running_it(tmp_path: Path) -> N
     names = next(table for table in report_on(results).tables if table.name == "names").frame
     assert names["meaning"].tolist() == ["Shortest first."]  # without Markdown
     assert (names["name"].tolist(), names["given"].tolist()) == (["Mine"], ["mine.py:Mine"])
-
-
-def named_by_labels() -> MadeUp:
-    """A campaign whose policies and machines have names of their own."""
-    results = MadeUp(1)
-    results.axes = ["policy", "machine"]
-    runs = results.runs.assign(
-        policy=["easy", "easy", "sjf6", "sjf6"],
-        scheduler=["easy", "easy", "sjf.py:Sjf", "sjf.py:Sjf"],
-        scheduler_options=["{}", "{}", '{"cap":6,"by":"size"}', '{"cap":6,"by":"size"}'],
-        machine=["today", "twice"] * 2,
-        nb_res=[64, 128] * 2,
-    )
-    results.runs = runs
-    return results
-
-
-def test_it_is_said_if_not_the_jobs_of_the_log_were_simulated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    results = MadeUp(2)
-    jobs = [
-        WorkloadJob(id=f"{at}", submit_time=3600.0 * at, size=1, profile="p", user=f"{at % 2}")
-        for at in range(3430)
-    ]
-    log = Workload(name="log", nb_res=64, jobs=jobs, profiles={})
-    monkeypatch.setattr(MadeUp, "workload", lambda self, row: log)
-    for numbers, words in (
-        ([3430, 3430], "3,430 jobs of 2 users"),
-        ([3025, 3042], "simulated: 3,025 to 3,042 jobs"),
-        ([430, 430], "simulated: 430 jobs"),
-    ):
-        results.runs["nb_jobs"] = numbers * (len(results.runs) // 2)
-        assert words in report_on(results).summary
-    results.runs["warm_up"] = "4 weeks"
-    assert "simulated:" not in report_on(results).summary
-
-
-def test_the_table_of_names_has_options() -> None:
-    results = named_by_labels()
-    names = next(table for table in report_on(results).tables if table.name == "names")
-    of_frame = names.frame[["name", "options", "given"]].to_numpy().tolist()
-    assert of_frame == [["easy", "", "easy"], ["sjf6", "cap = 6, by = size", "sjf.py:Sjf"]]
-    assert {"options", "given"} <= {column.name for column in names.shown}
-    options = ['{"cap":6,"by":"size"}', '{"cap":9,"by":"size"}'] * 2  # the cap is an axis itself
-    results.runs = results.runs.assign(scheduler_options=options, policy="sjf", cap=[6, 9] * 2)
-    results.axes = ["machine", "cap"]
-    names = next(table for table in report_on(results).tables if table.name == "names")
-    assert set(names.frame["options"]) == {"by = size"}
-
-
-@pytest.mark.parametrize("axes", [[], ["replication"]])
-def test_a_campaign_without_axes_has_one_row(axes: list[str]) -> None:
-    results = MadeUp(2)
-    results.axes = axes
-    report = report_on(results)
-    of_runs = [table for table in report.tables if table.name not in ("metrics", "names")]
-    assert all(len(table.frame) == 1 for table in of_runs)
-    assert report.figures == []
 
 
 def test_no_runs_give_an_empty_report() -> None:
@@ -232,16 +123,51 @@ def test_runs_that_failed_are_told_first() -> None:
     assert make_campaign_report(results).summary == rest  # type: ignore[arg-type]
 
 
-def test_all_users_who_react_are_named_once() -> None:
-    results = WithUsers()
-    quitters = results.runs[results.runs["users"] == "feedback"].assign(users="q.py:Quitters")
-    for declared, texts in {
-        True: [f"*feedback, Quitters*: {REACTING[True]}"],
-        False: [f"*feedback*: {REACTING[True]}"],
-        None: [f"*feedback*: {REACTING[True]}", f"*Quitters*: {REACTING[None]}"],
-    }.items():
-        three = WithUsers()
-        runs = [three.runs, quitters.assign(users_react=declared)]
-        three.runs = pd.concat(runs, ignore_index=True)
-        parts = report_on(three).sections[0].parts
-        assert [part.markdown for part in parts if isinstance(part, Text)] == texts
+# The sites of a campaign's runs in its default report --------------------------------------------
+
+
+UNITS = {"work_of_users": 1, "given": 2, "taken": 1, "balance": 1}
+
+
+class OnSites(MadeUp):
+    """A campaign on two sites: under the second policy the users of the east wait half as long."""
+
+    def __init__(self, nb_replications: int = 3) -> None:
+        super().__init__(nb_replications)
+        self.runs["nb_multi_site_jobs"] = 7.0
+
+    def settings(self, row: Any) -> dict[str, Any]:
+        shorter = 2 if row["policy"] == "creasy" else 1
+        waits = {"west": 10.0 + row["replication"], "east": (30.0 + row["replication"]) / shorter}
+        work = {name: 3600.0 * hours for name, hours in UNITS.items()}
+        per_site = {
+            site: {
+                "processors": 4,
+                "nb_jobs": 5,
+                "mean_waiting_time": wait,
+                "mean_turnaround_time_by_width": 2 * wait,
+                **work,
+                "utilisation": 0.5,
+            }
+            for site, wait in waits.items()
+        }
+        return {**super().settings(row), "metrics": {"per_site": per_site}}
+
+
+def test_waits_of_each_site_beside_the_first_policy_and_its_work() -> None:
+    tables = {table.name: table for table in make_plain_report(OnSites()).tables}  # type: ignore[arg-type]
+    waits = tables["site_waits"].frame
+    assert waits[["alpha", SITE, "policy"]].iloc[:4].to_numpy().tolist() == [
+        *([600, "west", policy] for policy in ("easy", "creasy")),
+        *([600, "east", policy] for policy in ("easy", "creasy")),
+    ]
+    assert waits["mean_waiting_time"].iloc[:4].tolist() == [11, 11, 31, 15.5]
+    words = waits["mean_waiting_time_words"].iloc[:4].tolist()
+    assert words[:3] == ["", "no difference", ""]
+    assert words[3].startswith("\N{MINUS SIGN}50 %")
+    work = tables["sites"]
+    assert {name: work.frame[name].iloc[0] for name in UNITS} == {
+        name: 3600 * hours for name, hours in UNITS.items()
+    }
+    shown = dict(zip(format_headings(work), format_rows(work)[0], strict=True))
+    assert shown["given [processor h]"] == "2"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import re
 import shutil
@@ -13,7 +12,6 @@ import pytest
 
 from helpers.calling import call
 from helpers.runs_by_hand import Row, settings, write_run
-from helpers.sealed_runs import seal
 
 RUNS = (
     Row("1", 0, 0, run=100, size=2),
@@ -57,15 +55,6 @@ def test_a_run_is_named_by_folder_prefix_or_table(
     assert re.search(r"scheduler +easy +fcfs +yes", output)
 
 
-def test_the_folder_of_a_back_end_does_not_hide_its_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_run(Path("a_batsim"), RUNS, settings("easy"))
-    Path("a_batsim/output").mkdir(parents=True)
-    for command in (("compare", "a"), ("metrics",), ("report",)):
-        assert call(monkeypatch, *command, "a_batsim") == 0
-
-
 def test_differences_fail_only_when_asked(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,28 +86,13 @@ def test_files_hold_all_rows_and_the_page(folder: Path, monkeypatch: pytest.Monk
     assert "a and b" in Path("differences/report.html").read_text()
 
 
-def broken_pipe(*arguments: object) -> None:
-    raise BrokenPipeError(errno.EPIPE, "nobody reads")
-
-
-def test_files_are_written_if_nobody_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in ``compare a b -o cmp | head``."""
-    monkeypatch.setattr("batsched_py.report.forms.terminal.print_report", broken_pipe)
-    call(monkeypatch, "compare", "a", "b", "-o", "cmp")
-    assert (folder / "cmp" / "report.html").is_file()
-    call(monkeypatch, "compare", "a", "b", "-o", "none", "--csv", "mistyped")
-    assert not (folder / "none").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         (("a", "a/out"), 2, "same run"),
         (("a", "nothing"), 2, "nothing_jobs.csv"),
         (("a", "two"), 2, "two/x_jobs.csv, two/y_jobs.csv"),
-        (("a", "metrics"), 2, "metrics"),
         (("a", "a/out_run.json"), 2, "PREFIX_jobs.csv"),
-        (("a", "empty"), 1, "is empty"),
         (("a", "b", "--json", "--csv", "users"), 2, "one of them"),
         (("a", "b", "--csv", "user"), 2, "'users'"),
         (("a", "b", "-o", "a/out_jobs.csv"), 1, "is not a folder"),
@@ -134,10 +108,6 @@ def test_mistakes_are_one_clear_line(
 ) -> None:
     write_run(Path("two/x"), RUNS)
     write_run(Path("two/y"), RUNS)
-    for name in ("empty", "metrics"):
-        Path(name).mkdir()
-    Path("empty/out_jobs.csv").touch()
-    seal(Path("metrics/out_run.json"), {"run": {}})
     assert call(monkeypatch, "compare", *arguments) == code
     error = capsys.readouterr().err
     assert message in error

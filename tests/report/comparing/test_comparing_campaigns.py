@@ -11,11 +11,7 @@ import pandas as pd
 import pytest
 
 from batsched_py.report.comparing.campaigns import CampaignComparison
-from batsched_py.report.comparing.job_means import (
-    estimate_means,
-    estimate_ratios,
-    make_sums,
-)
+from batsched_py.report.comparing.job_means import estimate_means, estimate_ratios, make_sums
 from batsched_py.report.comparing.run_pairing import pair_runs
 from batsched_py.support.statistics import paired_difference, paired_ratio
 
@@ -148,35 +144,6 @@ def test_replications_without_spread_give_exact_differences_and_no_interval() ->
     assert not any(other["differing"] for other in rest)
 
 
-FILES = {"log.swf": "12" * 6, "patient.py": "a" * 12}
-KNOWN = {"code": "c" * 64, "files": FILES}
-EDITED = {"code": "c" * 64, "files": FILES | {"patient.py": "b" * 12}}
-
-
-@pytest.mark.parametrize(
-    ("of_b", "expected"),
-    [
-        ([KNOWN], {}),
-        ([EDITED], {"file patient.py": ["a" * 12, "b" * 12]}),  # between the campaigns
-        # between runs of B
-        ([KNOWN, EDITED], {"file patient.py": ["a" * 12, f"{'a' * 12}, {'b' * 12}"]}),
-        ([KNOWN | {"code": "d" * 64}], {"code": ["c" * 12, "d" * 12]}),  # the package changed
-        ([{}], {}),  # runs of an older version say nothing
-    ],
-)
-def test_files_and_code_that_changed_are_settings_that_differ(
-    of_b: list[dict[str, Any]], expected: dict[str, Any]
-) -> None:
-    a, b = Campaign(POLICIES), Campaign(POLICIES)
-    a.provenance, b.provenance = [KNOWN], of_b
-    comparison = compared(a, b)
-    (settings,) = (table.frame for table in comparison.report().tables if table.name == "settings")
-    changed = settings[settings["differs"] == "yes"].set_index("setting")
-    assert {name: changed.loc[name, ["a", "b"]].tolist() for name in changed.index} == expected
-    assert comparison.identical
-    assert all(name in comparison.summary for name in expected)
-
-
 def test_the_other_way_round_turns_the_signs() -> None:
     a, b = Campaign(AXES), Campaign(AXES)
     b.runs["mean_waiting_time"] += np.arange(10) ** 2
@@ -187,16 +154,6 @@ def test_the_other_way_round_turns_the_signs() -> None:
         assert row_there["low"] == pytest.approx(-row_back["high"])
         assert row_there["ratio"] == pytest.approx(1 / row_back["ratio"])
         assert row_there["size"] == pytest.approx(row_back["size"])
-
-
-def test_a_metric_that_is_not_defined_is_left_out() -> None:
-    a, b = Campaign(AXES), Campaign(AXES, shift=1)
-    b.runs.loc[0, "mean_waiting_time"] = None
-    a.runs.loc[:4, "of_study"] = None
-    comparison = compared(a, b)
-    assert row(comparison, "easy")["pairs"] == 4
-    assert ("easy", "of_study") not in comparison.differences.set_index(["group", "metric"]).index
-    comparison.report()
 
 
 @pytest.mark.parametrize("nb", [4, 10, 40])

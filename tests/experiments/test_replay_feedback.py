@@ -5,35 +5,26 @@ The runs are made up: the jobs of the sample log, each user late by a share of i
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from functools import cache
-from itertools import product
 from typing import Any
 
-import msgspec
+import numpy as np
 import pandas as pd
 import pytest
-import vl_convert
 
-from batsched_py.figures.chart_files import render_chart, set_width
-from batsched_py.report import Report
+from batsched_py.metrics import JobTable
+from batsched_py.report import Verdict
+from batsched_py.units import DAY
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.log_archive import find_log
-from batsched_studies.replay_feedback import (
-    PUBLISHED,
-    spread,
-    tables,
-)
+from batsched_studies.replay_feedback import PUBLISHED, spread, tables, text_claims
+from batsched_studies.replay_feedback.replays import Study
 from batsched_studies.replay_feedback.report import report as study_report
 from helpers.made_up_campaign import MadeUpCampaign, one_row, table_of
 
 KTH = "KTH-SP2-1996-2.1-cln"
-DAY = 86_400.0
-LATE = {"perf*2": -0.1, "infra*2": -0.05, "easy": 0.0, "fcfs": 0.1, "infra/2": 0.2, "perf/2": 0.3}
 INFRASTRUCTURES = tables.INFRASTRUCTURES
 REPLAYS = tables.REPLAYS
 
@@ -41,36 +32,6 @@ REPLAYS = tables.REPLAYS
 @cache
 def sample() -> Workload:
     return load_workload(find_log("sample"), make_rules())
-
-
-class FakeResults(MadeUpCampaign):
-    """Made-up runs of the first days of a log."""
-
-    def __init__(self, runs: pd.DataFrame, days: int = 20, *, kept: bool = True) -> None:
-        super().__init__(runs, "replay_feedback")
-        self.kept = kept
-        self._jobs = [job for job in sample().jobs if job.submit_time < days * DAY]
-
-    def workload(self, run: Any) -> Workload:
-        return msgspec.structs.replace(sample(), jobs=self._jobs)
-
-    def kept_jobs(self, run: Any) -> pd.DataFrame | None:
-        if not self.kept:
-            return None
-        late = 0.0 if run["replay"] == "rigid" else LATE[run["infrastructure"]]
-        rows = [
-            {
-                "job_id": job.id,
-                "submission_time": job.submit_time * (1 + late),
-                "original_submission_time": job.submit_time,
-                "starting_time": job.submit_time * (1 + late) + 60,
-                "finish_time": job.finish_time + job.submit_time * late if at % 50 else math.nan,
-                "requested_number_of_resources": job.size,
-                "user": job.user,
-            }
-            for at, job in enumerate(self._jobs)  # each 50th is rejected
-        ]
-        return pd.DataFrame(rows).sort_values("finish_time")
 
 
 def make_run(infrastructure: str, replay: str, log: str = KTH, **values: Any) -> dict[str, Any]:
@@ -123,10 +84,7 @@ def test_published_values_are_found_equal_in_all_rows() -> None:
     assert all(c.equal and c.ours == pytest.approx(c.published) for c in cells)
     counts = tables.count_reproduced(cells)
     compared = counts[["table", "rows", "equal_rows", "values", "equal_values"]]
-    assert compared.to_numpy().tolist() == [
-        ["table1", 18, 18, 54, 54],
-        ["table2", 12, 12, 36, 36],
-    ]
+    assert compared.to_numpy().tolist() == [["table1", 18, 18, 54, 54], ["table2", 12, 12, 36, 36]]
     assert list(map(tables.is_ranked, tables.rank_infrastructures(cells).values())) == [True, True]
 
 
@@ -207,17 +165,6 @@ def test_differences_are_taken_replication_by_replication() -> None:
     assert (row["nb_runs"], row["clear"]) == (5, True)
 
 
-def test_quantiles_and_intervals_of_resampled_logs() -> None:
-    runs = resampled({"easy": list(range(-10, 11))})
-    frame = pd.DataFrame(spread.make_confidence_rows(runs))
-    row = one_row(frame, metric="mean_lateness")
-    assert (row["median"], row["mean"], row["published"]) == pytest.approx([-4.47] * 3)
-    assert (row["low"], row["high"]) == pytest.approx((-4.47 - 9.5, -4.47 + 9.5))
-    assert row["low"] < row["mean_low"] < row["mean"] < row["mean_high"] < row["high"]
-    assert row["rank"] == "10.5 of 21"
-    assert row["z"] == pytest.approx(0)
-
-
 def test_ranking_by_replication() -> None:
     """In the second of six logs infra*2 is earlier than perf*2, which the means do not show."""
     shifts = {name: [0.0] * 6 for name in tables.RANKING}
@@ -228,28 +175,6 @@ def test_ranking_by_replication() -> None:
     assert order["clear"].to_list() == [False, True, True, True]
     (said,) = [verdict for verdict in report.verdicts if "who happened" in verdict.claim]
     assert said.holds is False
-
-
-# User models -------------------------------------------------------------------------------------
-
-
-def test_report_of_user_models() -> None:
-    hours = {f"share_at_{hour:02d}": 1 / 24 for hour in range(24)} | {"share_at_work": 0.3}
-    users = ("rigid", "a60", "adjusted", "fluid", "tbuos")
-    runs = pd.DataFrame(
-        [make_run(name, model, **hours) for name, model in product(INFRASTRUCTURES, users)]
-    )
-    runs["mean_lateness"] = [LATE[name] * DAY for name in runs["infrastructure"]]
-    report = study_report(MadeUpCampaign(runs))
-    (shown,) = report.tables
-    assert list(shown.frame["model"][:5]) == list(users)
-    assert "mean_waiting_time_published" in [column.name for column in shown.shown]
-    assert [figure.name.split("_kth")[0] for figure in report.figures] == [
-        "fig_models",
-        "fig_hours",
-    ]
-    assert [verdict.holds for verdict in report.verdicts] == [True, True, True]
-    compile_all(report)
 
 
 # Claims ------------------------------------------------------------------------------------------
@@ -266,60 +191,154 @@ def test_claims_hold_of_the_published_numbers_and_can_fail() -> None:
     assert [verdict.holds for verdict in verdicts] == [True, False, False, False, False]
 
 
-@pytest.mark.parametrize("right", [True, False])
-def test_claims_of_which_some_infrastructures_are_missing_can_only_fail(right: bool) -> None:
-    runs = all_runs()
-    runs = runs[runs.infrastructure.isin(["easy", "perf*2", "infra/2"])].reset_index(drop=True)
-    if not right:
-        at = (runs.infrastructure == "infra/2") & (runs.replay == "a60")
-        runs.loc[at, ["mean_waiting_time", "makespan"]] = [9 * DAY, 300 * DAY]
-    verdicts = study_report(MadeUpCampaign(runs)).verdicts
-    answer = None if right else False
-    assert [verdict.holds for verdict in verdicts] == [None, None, None, answer, answer]
+# Claims of the paper on its figures --------------------------------------------------------------
 
 
-# Figures -----------------------------------------------------------------------------------------
+SDSC = "SDSC-SP2-1998-4"
+NAMES = ("easy", "fcfs", "perf*2", "perf/2", "infra*2", "infra/2")
 
 
-def compile_all(report: Report) -> None:
-    """Compile the figures: an encoding that Vega-Lite does not know is an error."""
-    for figure in report.figures:
-        vl_convert.vegalite_to_vega(set_width(figure.spec))
+def replay(
+    late: Any = 0.0, jobs: int = 400, wait: float = 1.0, run: float = 0.25, nodes: int = 10
+) -> JobTable:
+    """Return jobs of two nodes of two users, one a day: lateness, wait and run time in days."""
+    recorded = np.arange(jobs) * DAY
+    submit = recorded + np.broadcast_to(np.asarray(late, dtype=float), jobs) * DAY
+    start = submit + wait * DAY
+    return JobTable(
+        submit=submit,
+        start=start,
+        finish=start + run * DAY,
+        execution=np.full(jobs, run * DAY),
+        size=np.full(jobs, 2.0),
+        original_submit=recorded,
+        user=["1", "2"] * (jobs // 2),
+        nb_processors=nodes,
+    )
 
 
-def test_all_figures_of_the_paper_are_drawn() -> None:
-    first = make_run("easy", "a60", "sample", first=50)
-    runs = pd.concat([all_runs("sample"), pd.DataFrame([first])])
-    report = study_report(FakeResults(runs))
-    assert [figure.name[:5] for figure in report.figures] == [f"fig{n:02d}" for n in range(2, 12)]
-    compile_all(report)
-    sizes = [len(json.dumps(figure.spec)) for figure in report.figures]
-    assert max(sizes) < 300_000, "a figure is to have some 2,000 points"
+def everywhere(**replays: JobTable) -> dict[tuple[str, str], JobTable]:
+    """Return the same replays on all infrastructures."""
+    return {(name, of): jobs for name in NAMES for of, jobs in replays.items()}
 
 
-def test_the_file_of_a_figure_has_its_legend_and_days() -> None:
-    report = study_report(FakeResults(all_runs("sample")))
-    (figure,) = [figure for figure in report.figures if figure.name.startswith("fig08")]
-    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", render_chart("svg", figure.spec).decode())
-    assert {"rigid (as recorded)", "a60 (with feedback)"} <= set(drawn)
-    assert [drawn.count(day) for day in ("Mon", "Sun")] == [3, 3]  # the lower row of panels
-    assert not [of.caption for of in report.figures if "paper" in of.caption]  # nothing published
+def said(log: str, replays: dict[tuple[str, str], JobTable], words: str) -> list[Verdict]:
+    study = Study(log, None, replays, pd.DataFrame())  # type: ignore[arg-type]
+    return [verdict for verdict in text_claims.judge_claims(study) if words in verdict.claim]
 
 
-def test_several_runs_of_a_case_have_their_range_beside_the_number() -> None:
-    shaken = [all_runs().assign(shake=seed) for seed in range(2)]
-    shaken[1]["mean_lateness"] += 10 * DAY
-    several = study_report(MadeUpCampaign(pd.concat(shaken)))
-    table = table_of(several, "table2_kth_sp2_1996_2_1_cln_requested")
-    row = one_row(table.frame, infrastructure="easy", replay="a60")
-    spread_of_row = (row["mean_lateness_spread"], row["mean_lateness_rank"])
-    assert spread_of_row == ("\N{MINUS SIGN}4.47 to 5.53", "1 of 2")
-    (ranked, *_) = [verdict.evidence for verdict in several.verdicts if "earliest" in verdict.claim]
-    assert r"perf\*2 and infra\*2" in ranked  # their ranges overlap
-    assert "infra/2 and perf/2" not in ranked  # 30 days apart
+@pytest.mark.parametrize(
+    ("log", "fcfs", "holds"),
+    [
+        (KTH, 30, True),  # between infra/2 and perf/2
+        (KTH, 10, False),  # between EASY and infra/2, as on SDSC
+        (SDSC, 10, True),
+        (SDSC, 30, False),
+    ],
+)
+def test_where_fcfs_is_in_the_ranking(log: str, fcfs: float, holds: bool) -> None:
+    late = {"easy": 0, "infra/2": 20, "perf/2": 40, "fcfs": fcfs}
+    replays = {(name, "a60"): replay(days) for name, days in late.items()}
+    (verdict,) = said(log, replays, "FCFS is between")
+    assert verdict.holds is holds
 
 
-@pytest.mark.parametrize("at", [[], [0], [5], [10], [15]])
-def test_any_runs_give_a_report(at: list[int]) -> None:
-    report = study_report(FakeResults(all_runs().iloc[at], days=3))
-    assert (len(report.tables) >= 2) == bool(at)  # the table of the run, and the counts
+@pytest.mark.parametrize(("wait", "holds"), [(11.33, True), (11.35, False)])
+def test_the_longest_wait_is_below_the_longest_recorded_one(wait: float, holds: bool) -> None:
+    """11.34 days are recorded on KTH; what waits in rigid replay is not asked."""
+    replays = everywhere(a0=replay(wait=1), a60=replay(wait=1), rigid=replay(wait=100))
+    replays["easy", "a60"] = replay(wait=wait)
+    (verdict,) = said(KTH, replays, "longest recorded")
+    assert verdict.holds is holds
+
+
+@pytest.mark.parametrize(
+    ("gain", "run", "holds"),
+    [
+        (1.08, 2.0, True),
+        (1.13, 2.0, False),
+        (1.08, 1.7, False),
+        (1.08, 2.19, True),  # 47.3 % is printed as 47 %
+        (1.08, 2.21, False),  # 47.7 % is not
+    ],
+)
+def test_throughput_and_utilisation_on_machines_twice_as_good(
+    gain: float, run: float, holds: bool
+) -> None:
+    """A job a day on 2 of 10 nodes for 1.825 days: 36.5 %; with feedback 8 % more, for 2 days."""
+    rigid = replay(run=1.825)
+    feedback = replay(late=rigid.original_submit / DAY * (1 / gain - 1), run=run)
+    replays = everywhere(a0=feedback, a60=feedback, rigid=rigid)
+    (verdict,) = said(KTH, replays, "machines twice as")
+    assert verdict.holds is holds
+    assert not said(SDSC, replays, "machines twice as")  # nothing is printed of SDSC
+
+
+@pytest.mark.parametrize(("share", "holds"), [(0.95, True), (0.6, False)])
+def test_nearly_all_jobs_are_later_with_a0(share: float, holds: bool) -> None:
+    a0 = replay(late=np.where(np.arange(400) < 400 * share, 1.0, 0.0))
+    (verdict,) = said(KTH, everywhere(a0=a0, a60=replay()), "Nearly all")
+    assert verdict.holds is holds
+
+
+@pytest.mark.parametrize(("apart", "holds"), [(40, True), (10, False)])
+def test_users_differ_in_additional_lateness(apart: float, holds: bool) -> None:
+    """One of two users is so many days later than the other: 2 * 40 d / 199 jobs are 34,733 s."""
+    replays = everywhere(a60=replay(late=np.tile([0.0, apart], 200)))
+    (verdict,) = said(KTH, replays, "10,000 s")
+    assert verdict.holds is holds
+    assert not said("sample", replays, "10,000 s")
+
+
+def test_a_run_that_refutes_a_claim_does_not_make_it_hold_by_its_absence() -> None:
+    late = {"perf*2": -9, "infra*2": -5, "easy": 0, "infra/2": 20, "fcfs": 30, "perf/2": 40}
+    two_users = np.tile([0.0, 40.0], 200)
+    right = {
+        (name, of): replay(late=days * (of != "rigid") + two_users + (of == "a0"))
+        for name, days in late.items()
+        for of in tables.REPLAYS
+    }
+    refuted = 0
+    for run in right:
+        wrong = right | {run: replay(late=-60.0 if run[1] == "a0" else 60.0, wait=50.0)}
+        with_it = {of.claim: of.holds for of in said(KTH, wrong, "")}
+        left = {key: jobs for key, jobs in wrong.items() if key != run}
+        without = {of.claim: of.holds for of in said(KTH, left, "")}
+        for claim, holds in with_it.items():
+            refuted += holds is False
+            assert holds is not False or without.get(claim) is not True, (run, claim)
+    assert refuted > len(right)
+
+
+def first_jobs(
+    last: dict[str, float], jobs: int = 25_000, lengths: tuple[int, ...] = (500, 20_000)
+) -> list[Verdict]:
+    """Return what is said where the first jobs add 0, 100 s to the next one, and all so many."""
+    rows = [
+        {"infrastructure": name, "replay": "a60", "first": n, "additional_lateness": 100.0 * at}
+        for name in last
+        for at, n in enumerate(lengths)
+    ]
+    replays = {
+        (name, "a60"): replay(seconds * (jobs - 1) / 2 / DAY, jobs)
+        for name, seconds in last.items()
+    }
+    study = Study(KTH, None, replays, pd.DataFrame(rows))  # type: ignore[arg-type]
+    return list(text_claims.judge_first_jobs(study))
+
+
+@pytest.mark.parametrize(
+    ("easy", "faster", "fcfs", "holds"),
+    [
+        (109, 91, 140, True),
+        (112, 91, 140, False),  # 12 s of 112 s
+        (109, 80, 140, False),
+        (109, 91, 110, False),  # 10 s of 110 s: FCFS levels out, too
+    ],
+)
+def test_additional_lateness_levels_out(
+    easy: float, faster: float, fcfs: float, holds: bool
+) -> None:
+    (verdict,) = first_jobs({"easy": easy, "perf*2": faster, "fcfs": fcfs})
+    assert verdict.holds is holds
+    assert f"fcfs {100 * (fcfs - 100) / fcfs:.0f} % (100 to {fcfs} s)" in verdict.effect
