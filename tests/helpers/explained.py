@@ -8,6 +8,7 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.replayed_exchange import has_six_decimals, read_turns, replay
 from batsched_py.model.policy import Scheduler
+from batsched_py.model.user_model import UserModel
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob as J
@@ -26,9 +27,11 @@ def watched(path: Path, job: str, policy: Scheduler, margin: float = 0.0) -> Wat
     return watch
 
 
-def record(path: Path, load: Workload, policy: Scheduler) -> None:
+def record(path: Path, load: Workload, policy: Scheduler, users: UserModel | None = None) -> None:
     """Simulate and write the exchange to ``path``."""
-    simulator = Simulator(make_homogeneous(load.nb_res), [load], Options())
-    process = DecisionProcess(policy)
+    loads = [load] if users is None else []
+    options = Options(dynamic_jobs=users is not None, profile_reuse=users is not None)
+    simulator = Simulator(make_homogeneous(load.nb_res), loads, options)
+    process = DecisionProcess(policy, users)
     with Recorder(path) as recorder:
         simulator.run(record_messages(process.answer, recorder))
