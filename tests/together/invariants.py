@@ -149,7 +149,7 @@ def walltime_of(world: World, job: Job) -> float:
         return inf
     least = 1 if world.walltime == "double" else 0
     asked = [job.requested] if job.requested >= 0 else []
-    twice = [2 * recorded_run_time(world, job), least] if world.walltime == "double" else []
+    twice = [2 * job.run_time, least] if world.walltime == "double" else []
     limit: float = max([*asked, *twice], default=inf)
     if world.machine is not None:
         limits = dict(world.machine.partitions[job.partition - 1].limits)
