@@ -222,9 +222,8 @@ def check_queue(world: World, rows: Sequence[Row]) -> None:
     """FCFS starts jobs in order; EASY never delays the head beyond what it was promised."""
     if world.policy_options or world.policy not in ("fcfs", "easy"):
         return
-    queue = sorted((row for row in rows if row.processors), key=lambda row: row.submit)
-    if world.users == "rigid":
-        queue.sort(key=lambda row: int(row.id))
+    # Batsim sends simultaneous jobs of a log in the order of their ids as texts
+    queue = sorted((row for row in rows if row.processors), key=lambda row: (row.submit, row.id))
     instants = Counter(row.submit for row in queue)
     latest = -inf
     for at, row in enumerate(queue):
