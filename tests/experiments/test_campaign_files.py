@@ -206,7 +206,7 @@ def test_what_is_kept_is_replaced_by_no_fewer_runs() -> None:
 
 
 def test_results_of_a_folder_replace_what_is_kept_of_them(results: Path, tmp_path: Path) -> None:
-    """A small size is of fewer runs, and does not; where nothing is kept, it is told as in part."""
+    """Few runs replace no results of more runs; they count where no results are kept."""
     written, kept = tmp_path / "claims.md", tmp_path / "judged.json"
     call = [sys.executable, "-m", "batsched_studies.claims", "--results", results]
     call += ["--kept", kept, "--output", written]

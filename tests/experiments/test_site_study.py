@@ -358,7 +358,7 @@ def test_answers_that_are_others_where_users_react() -> None:
 def test_how_an_answer_is_another_one(
     rigid: float | None, reacting: float | None, kind: str
 ) -> None:
-    """None: it cannot be told from no change."""
+    """None: an answer that is inconclusive."""
     before, after = (
         UNKNOWN if of is None else Interval(of, 0.99 * of, 1.01 * of, 5) for of in (rigid, reacting)
     )

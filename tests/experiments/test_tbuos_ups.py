@@ -77,7 +77,7 @@ def verdict(rows: list[dict[str, Any]], claim: str, log: str = KTH) -> bool | No
         ([1.2, 1.3, 1.2, 1.1, 1.2], [1.0, 1.0, 1.1, 1.0, 1.0], True),
         ([1.5, 1.3, 1.2, 1.4, 0.9], [1.0] * 5, True),  # one seed less, the interval above 1
         ([1.0, 1.1, 0.9, 1.0, 1.0], [1.0] * 5, None),  # one seed more, one less
-        ([1.2, 1.0, 1.0, 1.0, 1.0], [1.0] * 5, None),  # more in the mean; the interval reaches 1
+        ([1.2, 1.0, 1.0, 1.0, 1.0], [1.0] * 5, None),  # more on average; the interval reaches 1
         ([0.9, 0.8, 0.9, 0.9, 0.8], [1.0] * 5, False),
         ([1.0] * 5, [1.0] * 5, False),
         ([1.2, 1.3, 1.2, 1.2], [1.0] * 4, None),  # too few for an interval

@@ -170,7 +170,7 @@ def test_the_mixed_model_of_the_page() -> None:
 
 
 def test_a_simulation_of_the_page() -> None:
-    """The first seed of a case is in the mean that the page has, and near its other program's."""
+    """The first seed of a case is part of the page's mean, and close to the other program's."""
     result = reopening.simulate_case(Case(EXPONENTIAL, open_rate=0.3), 0)
     assert result == reopen(0.3, exponential(), nb_users=10_000, seed=0)
     (row,) = [
@@ -193,7 +193,7 @@ def test_a_simulation_of_the_page() -> None:
     ],
 )
 def test_seeds_are_compared_with_themselves(ratios: list[float], holds: bool | None) -> None:
-    """By what the think rate changes is told though seeds differ by a factor of sixteen."""
+    """The change of the think rate is reported although seeds differ by a factor of sixteen."""
     slow = [Reopen(**dict.fromkeys(Reopen.__struct_fields__, 2.0**seed)) for seed in range(5)]
     fast = [
         replace(result, mean_response=change * result.mean_response)

@@ -1,4 +1,4 @@
-"""What is checked of a drawn world: one function for each kind of statement."""
+"""The checks of a drawn world: one function for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.engine import Options
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob, workload
-from helpers.logs import swf_text
+from batsched_py.workload.logs.swf import write_swf
+from batsched_py.workload.logs.swf_frame import log_from_frame
 from helpers.waiting import LIMIT, wait_until
 from together.invariants import CLOSE, Row, check_run, read_rows
 from together.worlds import World
@@ -70,7 +71,7 @@ def check_causality(world: World) -> None:
 
 
 def _with_other_future(policy: str, after: float) -> type[Any]:
-    """Return the policy; ``after`` then it runs one job at a time, the last first."""
+    """Return the policy, which from ``after`` on runs one job at a time, the last one first."""
     kind = plugins.load(SCHEDULERS, policy)
 
     def schedule(self: Any, now: float, queue: Any, machine: Any) -> Iterator[Decision]:
@@ -126,7 +127,8 @@ def check_resumption(world: World) -> None:
     simulate(world)  # which leaves out what cannot be simulated
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "log.swf").write_text(_swf(world))
+        header = [f"; {name}: {value}" for name, value in world.log().attrs.items()]
+        write_swf(folder / "log.swf", header, log_from_frame(world.log()).data)
         (folder / "test.toml").write_text(_campaign(world))
         _run_campaign(folder, "whole").communicate(timeout=LIMIT)
         first = _run_campaign(folder, "killed")
@@ -149,17 +151,6 @@ def _run_campaign(folder: Path, out: str) -> subprocess.Popen[bytes]:
     command += ["--jobs", "1", "--no-report"]
     quiet = subprocess.DEVNULL
     return subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet)
-
-
-def _swf(world: World) -> str:
-    waits = world.log()["wait_time"]
-    lines = [
-        f"{job.number} {job.submit} {wait} {job.run_time} {job.size} -1 -1 {job.size} "
-        f"{job.requested} -1 1 {job.user} -1 -1 -1 {job.partition} -1 -1"
-        for job, wait in zip(world.jobs(), waits, strict=True)
-    ]
-    header = "; UnixStartTime: 0\n; TimeZoneString: UTC\n"
-    return header + swf_text(*lines, processors=world.nodes)
 
 
 def _campaign(world: World) -> str:

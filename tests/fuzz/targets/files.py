@@ -74,7 +74,9 @@ def _simulate(load: Workload, **settings: Any) -> None:
         try:
             result = simulate(load, budgets=BUDGETS, progress=False, **settings)
         except InvariantError as error:
-            raise AssertionError(f"a file's fault is told as one of the policy: {error}") from None
+            raise AssertionError(
+                f"a fault of a file is reported as the policy's: {error}"
+            ) from None
     assert "users" in settings or len(result.table.submit) == len(load.jobs), "jobs were lost"
     assert result.measured["overall"], "no metrics"
     assert result.jobs_csv(), "no table of jobs"

@@ -164,7 +164,9 @@ def _check_serve(data: bytes) -> None:
             try:
                 reply = conversation.answer(raw)
             except InvariantError as error:
-                raise AssertionError(f"the peer's fault is told as the policy's: {error}") from None
+                raise AssertionError(
+                    f"the peer's fault is reported as the policy's: {error}"
+                ) from None
         codec.decode_decisions(reply)
         if conversation.ended:
             break
