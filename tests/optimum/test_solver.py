@@ -246,13 +246,23 @@ def test_the_command_writes_a_row_for_each_step(tmp_path: Path) -> None:
     assert "3 solved" in done.output
 
 
+def test_what_is_solved_before_an_interruption_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved = iter([solve])  # then it is interrupted
+    monkeypatch.setattr(study, "solve", lambda *args, **kw: next(solved, interrupt)(*args, **kw))
+    done = run("sample", "--rules", "dynp", "--most-waiting", 5, "-e", tmp_path / "out")
+    assert done.exit_code != 0
+    assert len((tmp_path / "out_optimum.csv").read_text().splitlines()) == 2
+
+
+def interrupt(*_: Any, **__: Any) -> Any:
+    raise KeyboardInterrupt
+
+
 def test_an_interruption_does_not_wait_for_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
-
-    def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    monkeypatch.setattr(threading.Thread, "join", interrupt)
     with pytest.raises(KeyboardInterrupt):
         study._interruptible(lambda: release.wait(30))
     release.set()

@@ -66,11 +66,21 @@ CAMPAIGN = """
 log = ["log.swf"]
 scheduler = ["policies.py:{}"]
 """
+STUBBORN = "trap '' TERM INT HUP; sleep 611 & echo $! $$; wait; wait"
+BATSIM = f"""[ "$1" != --version ] || {{ echo v4.2.0; exit 0; }}
+touch hangs
+{STUBBORN}
+"""
+"""A Batsim that does not want to end, nor does what it started."""
 COMMANDS = {
     "simulate": ["simulate", "log.swf", "--scheduler", "policies.py:{}", "-e", "out"],
     "socket": [
         *("simulate", "log.swf", "--scheduler", "policies.py:{}", "-e", "out"),
         *("--backend", "socket"),
+    ],
+    "batsim": [
+        *("simulate", "log.swf", "-e", "out", "--backend", "batsim"),
+        *("--batsim", "sh stubborn"),
     ],
     "campaign": ["campaign", "test.toml", "-e", "out", "--jobs", "1", "--no-report"],
 }
@@ -79,6 +89,7 @@ CASES = [
     *product(["simulate"], ["Native", "Catching"], [signal.SIGINT]),
     *product(["socket"], ["Native", "Ignoring", "Stopped"], [signal.SIGTERM, signal.SIGKILL]),
     *product(["socket", "campaign"], ["Catching"], [signal.SIGINT]),
+    *product(["batsim"], ["Native"], [signal.SIGINT, signal.SIGTERM]),  # which it never calls
     *product(["campaign"], ["Native", "Ignoring", "Stopped"], [signal.SIGTERM]),
     # By a closed pipe a worker in native code, or one that is stopped, notices nothing.
     *product(["campaign"], ["Catching", "Ignoring"], [signal.SIGKILL]),
@@ -90,6 +101,7 @@ def test_a_request_to_end_is_enough(
     tmp_path: Path, command: str, policy: str, number: signal.Signals
 ) -> None:
     (tmp_path / "policies.py").write_text(POLICIES)
+    (tmp_path / "stubborn").write_text(BATSIM)
     (tmp_path / "log.swf").write_text(small_log())
     (tmp_path / "test.toml").write_text(CAMPAIGN.format(policy))
     process = subprocess.Popen(
@@ -115,7 +127,6 @@ def _of_session(leader: int) -> list[int]:
     return [pid for pid in map(int, found.stdout.split()) if is_alive(pid)]
 
 
-STUBBORN = "trap '' TERM INT HUP; sleep 611 & echo $! $$; wait; wait"
 HOLDER = f"""
 import sys, time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The protocol of Batsim 5 changes no schedule: every policy and user model beside version 4."""
+"""Neither a socket nor its protocol, of Batsim 4 or 5, changes a schedule."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 
 from batsched_studies.real_batsim.cases import CASES, Case
+from batsched_studies.real_batsim.two_simulators import make_run
 
 pytestmark = pytest.mark.process
 
-OF_ALL_SIDES = ("`easy`", "`grid` (spread)", "`feedback`", "`resampled`", "`site`")
-"""Of the cases of policies and users, those that always run."""
+ADAPTIVE = {"scenario": "multi_site", "overhead": 0.3, "adaptive": True, "transfer": 0.25}
+GRID = make_run(first=300, scheduler="grid", sites="40,20@2,4", scheduler_options=ADAPTIVE)
+A_GRID = Case("", "`grid` (adaptive)", "", GRID)
+OF_ALL_SIDES = ("`easy`", "`grid` (spread)", "`feedback`", "`resampled`", "`site`", A_GRID.name)
+OF_ALL_SIDES += ("partitions, users",)
+"""Of the cases, those that always run; one has a machine file, with outages."""
 ANY_SIZE = [case for case in CASES if case.group.split("; ")[0] != "more jobs"]
-COMPARED = [case for case in ANY_SIZE if "Batsim's options" not in case.group]
+COMPARED = [A_GRID, *(case for case in ANY_SIZE if "Batsim's options" not in case.group)]
 """Simulations of our policies and users, most of 600 jobs."""
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.engine import Options, Outcome
 from batsched_py.simulator.platform.hosts import Platform
-from helpers.parallel_tasks_twin import star
+from helpers.parallel_tasks_twin import Start, Twin, star, stars
 from helpers.scripted_schedulers import (
     FINISHED,
     GIGA,
@@ -149,6 +152,63 @@ def test_communication(sentence: str, ref_cluster: Platform) -> None:
     case = TALKING[sentence]
     state, time = case.end
     assert ends(run(case, ref_cluster)) == {"j": (state, pytest.approx(time, abs=1e-9))}
+
+
+FLOPS, BYTES = st.sampled_from([0.0, 1e8, 1e9, 2.3e9]), st.sampled_from([0.0, 1e7, 1e8])
+MIXES = st.lists(
+    st.one_of(
+        st.builds(delay, st.sampled_from([0.5, 2.0, 3.1])),
+        st.builds(delay, st.just(1.0), ret=st.just(7)),
+        st.builds(each, FLOPS, BYTES),
+        st.builds(total, FLOPS, BYTES),
+        st.builds(
+            parallel,
+            st.lists(FLOPS, min_size=2, max_size=2),
+            st.lists(BYTES, min_size=4, max_size=4),
+        ),
+        st.just(WORDS),
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+def lasts(part: dict[str, Any], platform: Platform) -> float:
+    """Return how long two executors take for a part, by the slow twin of parallel tasks."""
+    if "cpu" not in part:
+        return float(part.get("delay", part.get("sleeptime", 0)))
+    cpu, com = part["cpu"], part["com"]
+    if part["type"] != "parallel":
+        shared_by = 2 if part["type"].endswith("total") else 1
+        cpu, com = [cpu / shared_by] * 2, [0, com / shared_by, com / shared_by, 0]
+    (end,) = Twin(platform).ends([Start(0, [0, 1], cpu, com)])
+    assert end is not None
+    return end
+
+
+@given(
+    MIXES, stars(st.sampled_from([0.0, 1e-4, 0.3])), st.integers(1, 3), st.sampled_from([inf, 4.2])
+)
+def test_delays_computations_and_messages_in_one_job(
+    parts: list[dict[str, Any]], platform: Platform, repeat: int, walltime: float
+) -> None:
+    """One part after the other, of which half are a profile inside that is repeated."""
+    names = [f"p{at}" for at in range(len(parts))]
+    inner, outer = names[::2], names[1::2]
+    profiles = dict(zip(names, parts, strict=True)) | {"in": composed(*inner, repeat=repeat)}
+    load = workload(
+        profiles | {"main": composed("in", *outer)},
+        job("j", "main", None if walltime == inf else walltime, 2),
+    )
+    time, state = 0.0, SUCCESS
+    for part in (profiles[name] for name in inner * repeat + outer):
+        time += lasts(part, platform)
+        assume(abs(time - walltime) > 1e-6)
+        if time > walltime or part.get("ret"):
+            time, state = min(time, walltime), FAILED if time < walltime else WALLTIME
+            break
+    outcome = simulate(Timetable({0: [execute("w0!j", "0-1")]}), load, platform=platform)
+    assert ends(outcome) == {"j": (state, pytest.approx(time, abs=1e-6))}
 
 
 def test_one_machine_too_many_for_composed_jobs_that_are_not_all_totals() -> None:

@@ -65,12 +65,15 @@ def one_line(text: str) -> str:
 
 @pytest.mark.parametrize("users", [True, False])
 def test_a_pair_of_processes_gives_what_one_gives(folder: Path, users: bool) -> None:
-    """With users who react, and with a static workload."""
+    """With users who react, and with a static workload, for which each message is shown."""
     command(folder, "convert", "log.swf", "w.json")
-    ours, theirs = (USERS, DYNAMIC) if users else ([], ["-w", "w.json"])
+    debug = ["--verbosity", "debug"]
+    ours, theirs = (USERS, DYNAMIC) if users else (debug, ["-w", "w.json"])
     with serving(folder, "-e", "o/b", "--record", "o/ex.jsonl", *ours) as process:
         done = batsim(folder, *theirs)
     assert (process.returncode, done.returncode) == (0, 0)
+    assert process.stderr is not None
+    assert ("ExecuteJob(" in process.stderr.read()) is not users
     options = ["--users", "feedback", "--sessions", "arrival:0"] if users else []
     embedded = command(folder, "simulate", "log.swf", "--nodes", "64", "-e", "o/e", *options)
     assert embedded.returncode == 0, embedded.stderr
@@ -82,7 +85,7 @@ def test_a_pair_of_processes_gives_what_one_gives(folder: Path, users: bool) -> 
     rows = list(csv.DictReader((folder / "o/b_users.csv").open()))
     assert list(rows[0]) == ["job_id", "workload_name", *ADDED_COLUMNS]
     assert {row["job_id"] for row in rows} == {str(i + 1) for i in range(6)}
-    replayed = command(folder, "replay", "o/ex.jsonl", *ours)
+    replayed = command(folder, "replay", "o/ex.jsonl", *(USERS if users else []))
     assert replayed.returncode == 0, replayed.stderr
     assert "the same decisions" in replayed.stdout
     other = command(folder, "replay", "o/ex.jsonl", "--scheduler", "no.py:Such")

@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 
 from batsched_py import Workload
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
 from batsched_py.plugins import plugins
+from batsched_py.schedulers.easy import Easy
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
@@ -76,6 +80,25 @@ def make(model: str, log: Workload, folder: Path, /, **further: Any) -> Any:
     accepted = plugins.find_accepted_options(kind)
     takes = {k: v for k, v in options.items() if accepted is None or k in accepted}
     return plugins.make(kind, model, (log,), takes)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_with_times_of_six_decimals_as_batsim_writes_them(
+    model: str, log: Workload, tmp_path: Path
+) -> None:
+    """Calls come up to a microsecond late; as many jobs are submitted, about when they should."""
+
+    def nb_messages(six_decimals: bool) -> int:
+        users = make(model, log, tmp_path, seed=1)
+        process = DecisionProcess(Easy(), users, six_decimals=six_decimals)
+        options = Options(dynamic_jobs=True, profile_reuse=True)
+        return (
+            Simulator(make_homogeneous(log.nb_res, 0.7), [], options)
+            .run(process.answer)
+            .nb_messages
+        )
+
+    assert nb_messages(True) == pytest.approx(nb_messages(False), rel=0.05)
 
 
 @pytest.mark.parametrize("model", MODELS)
