@@ -1,4 +1,4 @@
-"""EASY in any order, its relatives, CREASY and UPS: against slow twins, and what they promise."""
+"""EASY, its relatives, CREASY, UPS and list scheduling: against slow twins, what they promise."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.job_arrays import JobArrays
+from batsched_py.model.queue.orders import find_fixed_key, find_order
 from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.creasy import Creasy, criticality
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.easy_fixed import EasyFixed
+from batsched_py.schedulers.list_scheduling import NextFit, Take, take_best_fit
 from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
 from batsched_py.testing import DrawnJob as J
@@ -222,3 +224,41 @@ def test_a_head_that_waits_for_a_repair_holds_nobody(policy: Callable[[], Any]) 
     decision = next(iter(policy().schedule(1.0, queue, machine)))
     assert isinstance(decision, Start)
     assert decision.job is narrow
+
+
+# List scheduling ---------------------------------------------------------------------------------
+
+
+def queue_of(sizes: list[int]) -> WaitingQueue:
+    queue = WaitingQueue()
+    for number, size in enumerate(sizes):
+        queue.append(Job(f"w0!{number}", number, size, None, inf, 0.0, {}))
+    return queue
+
+
+@given(
+    sizes=st.lists(st.integers(1, 6), max_size=60),
+    frees=st.lists(st.integers(0, 6), max_size=30),
+    order=st.sampled_from(["fcfs", "lcfs", "narrowest", "ffia"]),
+)
+def test_takes_are_those_of_plain_lists(sizes: list[int], frees: list[int], order: str) -> None:
+    """As long as jobs are taken out, by the rules as they are said."""
+    key = find_fixed_key(order)
+    for is_next in (False, True):
+        queue = queue_of(sizes)
+        waiting = sorted(queue, key=lambda job: (key(job), job.number))
+        take: Take = NextFit(key) if is_next else take_best_fit
+        last: tuple[float, int] = (-inf, -1)
+        for free in frees:
+            fitting = [job for job in waiting if job.size <= free]
+            if is_next:
+                behind = [job for job in fitting if (key(job), job.number) > last]
+                expected = next(iter(behind or fitting), None)
+            else:
+                expected = max(fitting, key=lambda job: job.size, default=None)
+            taken = take(find_order(order).at(0.0, queue), free)
+            assert taken is expected
+            if taken is not None:
+                last = key(taken), taken.number
+                queue.remove(taken)
+                waiting.remove(taken)

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.errors import UsageError
+from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, check_options, list_names, load
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.creasy import Creasy
 from batsched_py.schedulers.dynp.bounds import DynpBounds
@@ -24,6 +26,8 @@ from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
+from batsched_py.workload.logs.sample_log import SAMPLE_LOG
+from every_policy import campaign
 from helpers.calling import Called, command
 
 SPREAD = partial(Grid, scenario="multi_site")
@@ -153,3 +157,19 @@ def test_a_job_wider_than_all_sites_together(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "job a of 9" in done.stderr
     assert "REJECTED" in (tmp_path / "out_jobs.csv").read_text()
+
+
+# The campaign of all -----------------------------------------------------------------------------
+
+
+def test_the_campaign_of_all_has_each_policy_and_user_model(tmp_path: Path) -> None:
+    """``make every-policy`` is for people who have the logs; that it can begin is tested here."""
+    file = tmp_path / "every_policy.toml"
+    file.write_text("\n".join(campaign([SAMPLE_LOG])))
+    planned = [each.settings for each in read_campaign(file).runs]
+    assert {each.scheduler for each in planned} == set(list_names(SCHEDULERS))
+    assert {each.users for each in planned} == {RIGID, *list_names(USERS)}
+    for each in planned:
+        check_options(load(SCHEDULERS, each.scheduler), each.scheduler, each.scheduler_options)
+        if each.users != RIGID:
+            check_options(load(USERS, each.users), each.users, each.user_options)
