@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -225,7 +226,9 @@ LONG = [(0, 4, 50), (0, 2, 60), (0, 4, 50), *((10 * at, 1, 5) for at in range(1,
 PARTS = [(0, 2, 10), (0, 2, 30), (0, 4, 20), (1, 3, 10), (1, 4, 5)]
 
 
-def told(folder: Path, rows: list[Row], sites: str, options: dict[str, Any], job: str) -> str:
+def told(
+    folder: Path, rows: list[Row], sites: str, options: dict[str, Any], job: str, *more: str
+) -> str:
     """Return what is said of a job."""
     load = grid_workload(grid_jobs(rows), sum(map(int, sites.split(","))))
     run = folder / "run"
@@ -236,7 +239,7 @@ def told(folder: Path, rows: list[Row], sites: str, options: dict[str, Any], job
         sites=sites,
         record=Path(f"{run}_exchange.jsonl"),
     ).write(run)
-    done = command(folder, "explain", run, "--job", job)
+    done = command(folder, "explain", run, "--job", job, *more)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -296,3 +299,19 @@ def test_reasons(
     tmp_path: Path, rows: list[Row], sites: str, options: dict[str, Any], job: str, reason: str
 ) -> None:
     assert reason in told(tmp_path, rows, sites, options, job)
+
+
+def test_a_job_that_runs_in_another_form(tmp_path: Path) -> None:
+    """B starts at 5, when A ends, on both sites, and ends 1.5 * 30 + 20 s later; C wants all."""
+    rows = [(0, 2, 5, 5, 1), (0, 5, 30, 40), (3, 6, 10), (4, 1, 7)]
+    case = tmp_path, rows, "4,2", SPREAD | {"overhead": 0.5, "transfer": 20}
+    found = json.loads(told(*case, "B", "--json"))
+    assert (found["job"], found["start"], found["end"], found["size"]) == ("w0!B", 5, 70, 5)
+    assert (found["dilation"], found["transfer"]) == (1.5, 20)
+    assert found["started"]["sites"] == {"site1": 3, "site2": 2}
+    alone = json.loads(told(*case, "w0!A", "--json"))
+    assert not {"dilation", "transfer"} & set(alone)
+    assert alone["started"]["sites"] == {"site2": 2}
+    assert not any("placed!" in told(*case, job) for job in "ABCD")
+    refused = command(tmp_path, "explain", "run", "--job", "placed!w0:B")
+    assert (refused.returncode, "no such job" in refused.stderr) == (2, True)

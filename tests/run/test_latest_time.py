@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from batsched_py import Workload, WorkloadJob, simulate
+from batsched_py import (
+    CallMeLater,
+    Decision,
+    Machine,
+    Start,
+    WaitingQueue,
+    Workload,
+    WorkloadJob,
+    simulate,
+)
 from batsched_py.errors import BatschedError, SimulationError
 from batsched_py.plugins.plugins import SCHEDULERS, list_names
 from batsched_py.simulator.batsim4.external_events import read_events, read_generic_events
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_file import read_machine
+from helpers.endless import Users
 from helpers.logs import swf_line, swf_text
 
 COMPUTES = {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}
@@ -45,104 +55,72 @@ def batsim_file(folder: Path, profile: dict[str, Any] = COMPUTES, **fields: Any)
     return text_file(folder, "x.json", json.dumps(content))
 
 
-PLUGIN = """
-from batsched_py import CallMeLater, Start, WorkloadJob
-
 class Policy:
-    def schedule(self, now, queue, machine):
+    """Starts all jobs, and wants to be called at a time."""
+
+    def __init__(self, time: float) -> None:
+        self.time = time
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         yield from map(Start, list(queue))
-        yield CallMeLater({time})
-
-class Late:
-    profiles = {{}}
-    def __init__(self, workload): pass
-    def next_submission(self): return {time}
-    def jobs_to_submit(self, now): return []
-    def job_ended(self, now, job, state): pass
-
-class Long(Late):
-    profiles = {{"p": {{"type": "delay", "delay": {time}}}}}
-    due = 0
-    def next_submission(self): return self.due
-    def jobs_to_submit(self, now):
-        self.due = float("inf")
-        yield WorkloadJob(id="9", submit_time=0, size=1, profile="p")
-"""
+        yield CallMeLater(self.time)
 
 
-def plugin(folder: Path, name: str, time: float) -> str:
-    return f"{text_file(folder, 'plugin.py', PLUGIN.format(time=time))}:{name}"
+class Late(Users):
+    """Submit their first job at a time."""
+
+    def __init__(self, workload: Workload, *, time: float) -> None:
+        super().__init__(workload)
+        self.due = time
 
 
-Given = dict[str, Any]
-SIMULATED: dict[str, tuple[Callable[[Path, float], tuple[Any, Given]], str]] = {
-    "submission in a log": (lambda at, t: (log(at, submit=t), {}), r"x\.swf:3: submit_time"),
-    "run time in a log": (lambda at, t: (log(at, run=t), {}), r"x\.swf:3: run_time"),
-    "submission in a workload": (
-        lambda at, t: (batsim_file(at, subtime=t), {}),
-        r"x\.json: job '7': subtime",
+class Long(Users):
+    """Submit a job that lasts for a time."""
+
+    def __init__(self, workload: Workload, *, time: float) -> None:
+        super().__init__(workload)
+        self.profiles = {"p": {"type": "delay", "delay": time}}
+
+
+def under(policy: type[Any], time: float) -> object:
+    return simulate(in_memory(), scheduler=policy, scheduler_options={"time": time})
+
+
+def with_users(users: type[Any], time: float) -> object:
+    return simulate(in_memory(), users=users, user_options={"time": time})
+
+
+def event(folder: Path, time: float, kind: str) -> Path:
+    content = {"type": kind, "timestamp": time, "resources": "0", "data": ""}
+    return text_file(folder, "e.txt", json.dumps(content) + "\n")
+
+
+MACHINE = "[[nodes]]\nname = 'n'\ncount = 2\n[[outages]]\nbegin = 0\nend = {}\n"
+Do = Callable[[Path, float], object]
+PLACES: dict[str, Do] = {
+    r"x\.swf:3: submit_time": lambda at, t: simulate(log(at, submit=t)),
+    r"x\.swf:3: run_time": lambda at, t: simulate(log(at, run=t)),
+    r"x\.json: job '7': subtime": lambda at, t: simulate(batsim_file(at, subtime=t)),
+    r"x\.json: profile 'p': delay": lambda at, t: simulate(
+        batsim_file(at, {"type": "delay", "delay": t})
     ),
-    "delay in a workload": (
-        lambda at, t: (batsim_file(at, {"type": "delay", "delay": t}), {}),
-        r"x\.json: profile 'p': delay",
-    ),
-    "submission in memory": (
-        lambda at, t: (in_memory(submit_time=t), {}),
-        "made.json: job '7': subtime",
-    ),
-    "call of a policy": (
-        lambda at, t: (in_memory(), {"scheduler": plugin(at, "Policy", t)}),
-        r"at 0\.0 \(.*plugin\.py:7\): a call at",
-    ),
-    "next submission of users": (
-        lambda at, t: (in_memory(), {"users": plugin(at, "Late", t)}),
-        r"Late\.next_submission\(\) is",
-    ),
-    "run time of users' jobs": (
-        lambda at, t: (in_memory(), {"users": plugin(at, "Long", t)}),
-        r"Long submitted job 9: its profile: delay",
-    ),
-}
-READ: dict[str, tuple[Callable[[Path, float], object], str]] = {
-    "external event": (
-        lambda at, t: read_events([text_file(at, "e.txt", _event(t, "machine_unavailable"))], 2),
-        r"e\.txt:1: timestamp",
-    ),
-    "event of Batsim 5": (
-        lambda at, t: read_generic_events([text_file(at, "e.txt", _event(t, "generic"))]),
-        r"e\.txt:1: timestamp",
-    ),
-    "outage in a machine file": (
-        lambda at, t: read_machine(text_file(at, "m.toml", MACHINE.format(end=t))),
-        r"m\.toml: outages 1: end",
+    "made.json: job '7': subtime": lambda at, t: simulate(in_memory(submit_time=t)),
+    r"at 0\.0 \(.*\.py:\d+\): a call at": lambda at, t: under(Policy, t),
+    r"Late\.next_submission\(\) is": lambda at, t: with_users(Late, t),
+    "Long submitted job 1: its profile: delay": lambda at, t: with_users(Long, t),
+    r"e\.txt:1: timestamp": lambda at, t: read_events([event(at, t, "machine_unavailable")], 2),
+    r"e\.txt:1: timestamp.*": lambda at, t: read_generic_events([event(at, t, "generic")]),
+    r"m\.toml: outages 1: end": lambda at, t: read_machine(
+        text_file(at, "m.toml", MACHINE.format(t))
     ),
 }
-MACHINE = """
-[[nodes]]
-name = "n"
-count = 2
-[[outages]]
-begin = 0
-end = {end}
-"""
 
 
-def _event(time: float, kind: str) -> str:
-    return json.dumps({"type": kind, "timestamp": time, "resources": "0", "data": ""}) + "\n"
-
-
-@pytest.mark.parametrize(("make", "place"), SIMULATED.values(), ids=SIMULATED)
-def test_a_time_beyond_the_latest_is_refused(tmp_path: Path, make: Any, place: str) -> None:
+@pytest.mark.parametrize("place", PLACES)
+def test_a_time_beyond_the_latest_is_refused(tmp_path: Path, place: str) -> None:
     for time in (1.1e10, 1e300):
-        source, given = make(tmp_path, time)
         with pytest.raises(BatschedError, match=f"{place}.* expected "):
-            simulate(source, **given)
-
-
-@pytest.mark.parametrize(("read", "place"), READ.values(), ids=READ)
-def test_files_beside_the_workload_too(tmp_path: Path, read: Any, place: str) -> None:
-    with pytest.raises(BatschedError, match=f"{place}.* expected .*1e.10"):
-        read(tmp_path, 1.1e10)
+            PLACES[place](tmp_path, time)
 
 
 def test_the_latest_time_itself_is_simulated(tmp_path: Path) -> None:

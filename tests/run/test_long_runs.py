@@ -14,7 +14,7 @@ import pytest
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.user_model import EndedJob
-from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
+from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.protocol import messages as m
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.run.result import Result
@@ -32,9 +32,9 @@ from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 class Loops:
     """Users, a fixed number, who submit their next job a minute after the last one ended."""
 
-    def __init__(self, nb_jobs: int, nb_users: int = 5, **extra: Any) -> None:
-        self.profiles = {"p": {"type": "delay", "delay": 50}}
-        self.left, self.at, self.extra = nb_jobs, 0, extra
+    def __init__(self, nb_jobs: int, nb_users: int = 5) -> None:
+        self.profiles = {"p": {"type": "parallel", "cpu": [5e10], "com": [0]}}
+        self.left, self.at = nb_jobs, 0
         self.due = [0.0] * nb_users
 
     def next_submission(self) -> float:
@@ -44,12 +44,8 @@ class Loops:
         user = self.due.index(min(self.due))
         self.due[user] = inf
         self.at, self.left = self.at + 1, self.left - 1
-        extra = {name: value(self.at) for name, value in self.extra.items()}
-        return [
-            WorkloadJob(
-                id=str(self.at), submit_time=now, size=1, profile="p", user=str(user), extra=extra
-            )
-        ]
+        job = {"id": str(self.at), "submit_time": now, "size": 1, "profile": "p"}
+        return [WorkloadJob(**job, walltime=1e8, user=str(user))]
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.due[int(job.user or 0)] = now + 60
@@ -147,59 +143,17 @@ def memory_per_job(simulated: Callable[[int], Outcome], *, peak: bool, nb_jobs: 
     return (memory(1200 + nb_jobs) - memory(1200)) / nb_jobs
 
 
-def test_memory_grows_little_with_the_jobs_that_ended(little_memory: None) -> None:
-    """Names and packed rows remain; kept as objects they were some 700 bytes a job."""
-    assert memory_per_job(lambda nb: run(Loops(nb)), peak=False, nb_jobs=3000) < 250
-
-
-class OneByOne:
-    """A scheduler of jobs of a second, one after the other, while a task of long lasts.
-
-    Each is a parallel task with a profile of its own, a walltime, and a message to it.
-    """
-
-    LONG = "dyn!0"
-
-    def __init__(self, nb_jobs: int) -> None:
-        self._nb_jobs, self._at = nb_jobs, 0
-
-    def __call__(self, message: m.Message) -> m.Message:
-        now, told = message.now, message.events[0]
-        if isinstance(told, m.SimulationBegins):
-            return m.Message(now, [*self._start(now, 1e300), *self._start(now, 1e9)])
-        if not isinstance(told, m.JobCompleted) or told.job_id == self.LONG:
-            return m.Message(now, [])
-        if self._at < self._nb_jobs:
-            return m.Message(now, self._start(now, 1e9))
-        finished = m.Notify(timestamp=now, type="registration_finished")
-        return m.Message(now, [finished, m.KillJob(timestamp=now, job_ids=[self.LONG])])
-
-    def _start(self, now: float, flops: float) -> list[m.Event]:
-        number, self._at = self._at, self._at + 1
-        name, profile = f"dyn!{number}", f"p{number:04d}"
-        content = {"type": "parallel", "cpu": [flops], "com": [0]}
-        job = m.JobDescription(name, now, 1, profile, 1e8)
-        return [
-            m.RegisterProfile(
-                timestamp=now, workload_name="dyn", profile_name=profile, profile=content
-            ),
-            m.RegisterJob(timestamp=now, job_id=name, job=job),
-            m.ToJobMsg(timestamp=now, job_id=name, msg="a message"),
-            m.ExecuteJob(timestamp=now, job_id=name, alloc=ProcessorSet.of([0 if number else 1])),
-        ]
-
-
-def test_memory_grows_little_with_what_jobs_were(
-    little_memory: None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("reuse", "most"), [(True, 250), (False, 400)])
+def test_memory_grows_little_with_the_jobs_that_ended(
+    little_memory: None, monkeypatch: pytest.MonkeyPatch, *, reuse: bool, most: float
 ) -> None:
-    """Neither profiles, messages to jobs nor timers remain, which took some 2700 bytes a job."""
-    monkeypatch.setattr("batsched_py.simulator.agenda.FEW_ENTRIES", 16)
+    """Names and packed rows remain; kept as objects, jobs and profiles were some 2700 bytes."""
+    monkeypatch.setattr("batsched_py.simulator.agenda.FEW_ENTRIES", 16)  # for timers of walltimes
 
-    def simulated(nb_jobs: int) -> Outcome:
-        simulator = Simulator(make_homogeneous(2), (), Options(dynamic_jobs=True))
-        return simulator.run(OneByOne(nb_jobs))
+    def simulated(nb: int) -> Outcome:
+        return run(Loops(nb), profile_reuse=reuse)
 
-    assert memory_per_job(simulated, peak=True, nb_jobs=2000) < 400
+    assert memory_per_job(simulated, peak=not reuse, nb_jobs=2000) < most
 
 
 def test_an_ended_job_cannot_be_submitted_again(little_memory: None) -> None:

@@ -60,18 +60,3 @@ def test_a_line_in_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = "1 of 4 jobs ended, 1 run, 2 wait, 3 calls of the policy"
     assert f"0 s: simulated 2.0 days, {counts}" in lines
     assert re.fullmatch(r".*\r +\r", text)  # nothing of it is left
-
-
-@pytest.mark.parametrize(
-    ("asked", "patience", "nb_lines"), [(None, 10, 0), (None, 0.05, 1), (True, 10, 1)]
-)
-def test_elsewhere_a_line_a_minute(
-    monkeypatch: pytest.MonkeyPatch, asked: bool | None, patience: float, nb_lines: int
-) -> None:
-    """Beginning after ten seconds, or at once if it is asked for."""
-    monkeypatch.setattr(progress, "_LOOK", 0.05)
-    monkeypatch.setattr(progress, "_PATIENCE_ELSEWHERE", patience)
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
-    text = shown(monkeypatch, io.StringIO(), asked, None)
-    assert text.count(" jobs ended") == text.count("\n") == nb_lines
-    assert " of " not in text.replace("calls of", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,9 @@ from batsched_py.workload.batsim.batsim5_profiles import (
     to_message,
 )
 from batsched_py.workload.workload import Workload, WorkloadJob
+from helpers.scripted_schedulers import FINISHED, Make, kill, register_profile, say
 
-Said = dict[float, Sequence[Callable[[float], m.Event]]]
+Said = dict[float, Sequence[Make]]
 PROFILES: dict[str, dict[str, Any]] = {
     "d": {"type": "delay", "delay": 10},
     "each": {"type": "parallel_homogeneous", "cpu": 1e10, "com": 0},
@@ -84,46 +85,25 @@ def sleepy(tmp_path: Path) -> Path:
     return path
 
 
-def call(time: float, call_id: str = "c") -> Callable[[float], m.Event]:
-    return lambda now: m.CallMeLater(timestamp=now, time=time, call_id=call_id)
+def call(time: float) -> Make:
+    return say(m.CallMeLater, time=time, call_id="c")
 
 
-def periodically(period: float, nb: int | None, call_id: str = "p") -> Callable[[float], m.Event]:
-    return lambda now: m.CallPeriodically(
-        timestamp=now, call_id=call_id, period=period, nb_periods=nb
-    )
+def periodically(period: float, nb: int) -> Make:
+    return say(m.CallPeriodically, call_id="p", period=period, nb_periods=nb)
 
 
-def profile(now: float) -> m.RegisterProfile:
-    content = {"type": "delay", "delay": 5}
-    return m.RegisterProfile(timestamp=now, workload_name="dyn", profile_name="p", profile=content)
-
-
-def execute(
-    job_id: str, alloc: str, places: Sequence[int] | None = None
-) -> Callable[[float], m.Event]:
+def execute(job_id: str, alloc: str, places: Sequence[int] | None = None) -> Make:
     mapping = None if places is None else {str(at): place for at, place in enumerate(places)}
-    return lambda now: m.ExecuteJob(
-        timestamp=now, job_id=job_id, alloc=from_text(alloc), mapping=mapping
-    )
+    return say(m.ExecuteJob, job_id=job_id, alloc=from_text(alloc), mapping=mapping)
 
 
 def job(profile: str, size: int = 2, name: str = "1", **fields: Any) -> WorkloadJob:
     return WorkloadJob(id=name, submit_time=1, size=size, profile=profile, **fields)
 
 
-def kill(*job_ids: str) -> Callable[[float], m.Event]:
-    return lambda now: m.KillJob(timestamp=now, job_ids=list(job_ids))
-
-
-def switch(hosts: str, state: int, *, turned: bool = False) -> Callable[[float], m.Event]:
-    return lambda now: m.SetResourceState(
-        timestamp=now, resources=from_text(hosts), state=str(state), turned=turned
-    )
-
-
-def force_stop(now: float) -> m.Event:
-    return m.ForceSimulationStop(timestamp=now)
+def switch(hosts: str, state: int, *, turned: bool = False) -> Make:
+    return say(m.SetResourceState, resources=from_text(hosts), state=str(state), turned=turned)
 
 
 def ends(events: Sequence[m.Event]) -> list[tuple[float, str]]:
@@ -138,23 +118,20 @@ def said_by(name: str, content: Any) -> m.Event:
     return decision
 
 
-def probe(now: float) -> m.Event:
-    return m.CreateProbe(timestamp=now, probe_id="p", resources=from_text("0"), period=1)
+PROBE = say(m.CreateProbe, probe_id="p", resources=from_text("0"), period=1)
 
 
 @pytest.mark.parametrize(
     ("decisions", "why"),
     [
         ([periodically(3, 2), periodically(3, 1)], "CallMeLaterEvent"),
-        ([probe], "energy"),
+        ([PROBE], "energy"),
         ([execute("w0!2", "0-1", [0])], "it has 1"),
         ([execute("w0!1", "0-1", [0, 2])], "0 to 1"),
         ([execute("w0!1", "0-1", [])], "is empty"),
     ],
 )
-def test_decisions_that_make_no_sense(
-    decisions: list[Callable[[float], m.Event]], why: str
-) -> None:
+def test_decisions_that_make_no_sense(decisions: list[Make], why: str) -> None:
     with pytest.raises(ProtocolError, match=why):
         run({1.0: decisions}, [job("each"), job("two", name="2")])
 
@@ -175,9 +152,6 @@ def test_command_lines_of_batsim_5_are_known() -> None:
 def test_options_that_batsim_5_does_not_have(wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong.partition("=")[0]):
         translate_arguments([wrong])
-
-
-# Executors and hosts -------------------------------------------------------------------------
 
 
 # Machines ------------------------------------------------------------------------------------
@@ -274,16 +248,9 @@ def test_profiles_on_which_batsim_5_stops(content: dict[str, Any], why: str) -> 
 
 
 def test_parts_of_another_workload_are_for_profiles_that_are_kept() -> None:
-    def sequence(now: float) -> m.Event:
-        content = {"type": "composed", "seq": ["w0!d", "p"]}
-        return m.RegisterProfile(
-            timestamp=now, workload_name="dyn", profile_name="s", profile=content
-        )
-
-    def finished(now: float) -> m.Event:
-        return m.Notify(timestamp=now, type="registration_finished")
-
-    said: Said = {0.0: [profile, sequence, finished]}
+    profile = register_profile("p", {"type": "delay", "delay": 5})
+    sequence = register_profile("s", {"type": "composed", "seq": ["w0!d", "p"]})
+    said: Said = {0.0: [profile, sequence, FINISHED]}
     with pytest.raises(ProtocolError, match="'w0!d' is of another"):
         run(said)
     run(said, dynamic_jobs=True, profile_reuse=True)
@@ -350,9 +317,7 @@ def test_decisions_that_are_none(name: str, content: Any, why: str) -> None:
 @pytest.mark.parametrize(("between", "order"), [(0, "21"), (1, "12"), (2, "12")])
 def test_a_killed_job_is_over_after_the_next_decision(between: int, order: str) -> None:
     """Its row comes then; with ForceSimulationStopEvent as the next there is none."""
-    rejected: Callable[[float], m.Event] = lambda now: m.RejectJob(  # noqa: E731
-        timestamp=now, job_id="w0!2"
-    )
+    rejected, force_stop = say(m.RejectJob, job_id="w0!2"), say(m.ForceSimulationStop)
     for last, rows in ((rejected, order), (force_stop, "1" if between else "")):
         decisions = [kill("w0!1"), *[call(4)] * between, last]
         said: Said = {1.0: [execute("w0!1", "0"), call(3)], 3.0: decisions}

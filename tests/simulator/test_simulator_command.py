@@ -113,9 +113,6 @@ def test_a_run_that_says_and_records_every_message(call: Call) -> None:
     assert "EXECUTE_JOB" in records[3].raw
 
 
-# Options -----------------------------------------------------------------------------------------
-
-
 # Mistakes ----------------------------------------------------------------------------------------
 
 

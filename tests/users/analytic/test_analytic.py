@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import accumulate, pairwise
-from math import comb, factorial, inf, isnan, nan
+from itertools import pairwise
+from math import comb, factorial, inf, isnan
 
 import msgspec
 import pytest
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from batsched_py.errors import UsageError
 from batsched_users.analytic.mixed_queue import bounds, closed_response, mixed
 from batsched_users.analytic.reopen_queue import (
-    Continuation,
     Reopen,
     constant,
     exponential,
@@ -22,7 +21,6 @@ from batsched_users.analytic.reopen_queue import (
     reopen,
     solve_constant,
 )
-from batsched_users.behaviour.random_streams import Chance
 from batsched_users.behaviour.think_times import continuation
 
 # S = 1, Z = 5: users, then Rc and X without an open class, then Rc, Xc, X and Ro with rate 0.5
@@ -152,82 +150,6 @@ def approx(means: Reopen, rel: float) -> dict[str, object]:
     }
 
 
-class User(msgspec.Struct):
-    jobs: int = 0
-    since: float = 0.0
-    submitted: float = 0.0
-
-
-def event_by_event(
-    open_rate: float, continues: Continuation, think_time: float, service_rate: float
-) -> Reopen:
-    """Serve a queue of 300 users, one event after the other, and count what is there between."""
-    chance = Chance(0)
-    streams = {
-        name: chance.stream("reopen", name) for name in ("arrival", "service", "think", "choice")
-    }
-    arrivals = accumulate(streams["arrival"].expovariate(open_rate) for _ in range(300))
-    events = [(time, True, User(since=time)) for time in arrivals]
-    queue: list[User] = []
-    responses: list[float] = []
-    runs: dict[bool, list[float]] = {True: [], False: []}
-    left: list[tuple[int, float]] = []
-    begun = now = area = busy = 0.0
-    while events:
-        events.sort(key=lambda event: event[0])
-        then, submits, user = events.pop(0)
-        area, busy = area + len(queue) * (then - now), busy + bool(queue) * (then - now)
-        now = then
-        if submits:
-            user.jobs, user.submitted = user.jobs + 1, now
-            queue.append(user)
-            starts = len(queue) == 1
-        else:
-            assert queue.pop(0) is user
-            responses.append(now - user.submitted)
-            stays = streams["choice"].random() < continues(responses[-1])
-            runs[stays].append(now - begun)
-            if stays:
-                think = think_time * streams["think"].expovariate(1)
-                events.append((now + think, True, user))
-            else:
-                left.append((user.jobs, now - user.since))
-            starts = bool(queue)
-        if starts:
-            begun = now
-            events.append((now + streams["service"].expovariate(service_rate), False, queue[0]))
-    jobs = len(responses)
-    return Reopen(
-        throughput=jobs / now,
-        mean_response=sum(responses) / jobs,
-        jobs_per_user=jobs / 300,
-        throughput_per_user=jobs / sum(there for _, there in left),
-        mean_of_user_throughputs=sum(nb_jobs / there for nb_jobs, there in left) / 300,
-        continued_run_time=sum(runs[True]) / len(runs[True]) if runs[True] else nan,
-        last_run_time=sum(runs[False]) / 300,
-        utilisation=busy / now,
-        mean_queue=area / now,
-    )
-
-
-@pytest.mark.parametrize(
-    ("open_rate", "continues", "think_time", "service_rate"),
-    [
-        (0.9, HYPERBOLA, 1, 1),
-        (0.5, constant(0.7), 3, 1),  # more than the server can do
-        (0.05, hyperbola(1), 0, 0.1),
-        (2, constant(0), 1, 5),  # nobody stays
-    ],
-)
-def test_event_by_event(
-    open_rate: float, continues: Continuation, think_time: float, service_rate: float
-) -> None:
-    given_ = {"think_time": think_time, "service_rate": service_rate}
-    means = reopen(open_rate, continues, **given_, nb_users=300, seed=0)
-    slow = event_by_event(open_rate, continues, think_time, service_rate)
-    assert msgspec.structs.asdict(means) == approx(slow, 1e-9)
-
-
 # p, X and R with open_rate 0.5, service_rate 1
 CONSTANT = [
     (0.1, 0.5556, 2.25),
@@ -281,6 +203,20 @@ MODELS: dict[str, Callable[[float], float]] = {
     "exponential": exponential(),
     "hyperbola": HYPERBOLA,
 }
+
+
+def test_units_and_single_users() -> None:
+    """In a unit of time a tenth as long, rates are a tenth and times are ten times as large."""
+    means = reopen(0.5, constant(0.7), think_time=3, nb_users=300)
+    scaled = reopen(0.05, constant(0.7), think_time=30, service_rate=0.1, nb_users=300)
+    factors = dict.fromkeys(("jobs_per_user", "utilisation", "mean_queue"), 1.0)
+    factors |= dict.fromkeys(("mean_response", "continued_run_time", "last_run_time"), 10)
+    for name, value in msgspec.structs.asdict(means).items():
+        assert getattr(scaled, name) == pytest.approx(value * factors.get(name, 0.1)), name
+    assert means.mean_queue == pytest.approx(means.throughput * means.mean_response)  # Little
+    single = reopen(0.5, constant(0.7), nb_users=1)
+    assert single.mean_of_user_throughputs == pytest.approx(single.throughput_per_user)
+    assert means.mean_of_user_throughputs > means.throughput_per_user
 
 
 SPREAD = {0.1: 0.012, 0.3: 0.03, 0.5: 0.05, 0.7: 0.11, 0.9: 0.24}

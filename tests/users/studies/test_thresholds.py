@@ -14,9 +14,6 @@ from scipy.stats import ks_2samp
 from batsched_py.errors import UsageError
 from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, partition
-from batsched_users.studies.threshold_figures import (
-    draw_inter_arrival_times,
-)
 from batsched_users.studies.thresholds import (
     compare_think_times,
     count_sessions,
@@ -26,7 +23,6 @@ from batsched_users.studies.thresholds import (
     study_thresholds,
     survival,
 )
-from helpers.chart_texts import overlapping
 from helpers.drawn_sessions import job, jobs_of
 
 
@@ -107,11 +103,6 @@ def test_distance_and_survival_are_as_defined(one: list[float], other: list[floa
     assert survival(np.array(one), at) == pytest.approx(larger)
 
 
-def test_a_figure_shows_the_numbers() -> None:
-    log_study = study_thresholds("log", EIGHT)
-    arrivals = draw_inter_arrival_times([log_study, log_study])
-    left = arrivals.hconcat[0].data
-    assert left[left["curve"] == 1]["y"].tolist() == log_study.inter_arrival.cumulative.tolist()
-    assert not overlapping(arrivals)
+def test_jobs_without_an_end_cannot_be_studied() -> None:
     with pytest.raises(UsageError, match="job a"):
         study_thresholds("log", [job("a", 0, None)])
