@@ -223,6 +223,9 @@ SPREAD: dict[str, Any] = {"scenario": "multi_site"}
 TWO_OF_THREE = [(0, 3, 10), (0, 3, 10), (1, 2, 5)]
 EASY = [(0, 3, 10), (0, 2, 8), (1, 4, 5), (2, 1, 20)]
 LONG = [(0, 4, 50), (0, 2, 60), (0, 4, 50), *((10 * at, 1, 5) for at in range(1, 5))]
+LATE = [(0, 3, 10, 30), (0, 2, 5), (0, 3, 10)]
+HOMES = [(0, 4, 10), (1, 4, 5), (2, 2, 9, 9, 1), (3, 4, 5, 5, 1)]
+RESERVED = SPREAD | {"reservation": "easy"}
 PARTS = [(0, 2, 10), (0, 2, 30), (0, 4, 20), (1, 3, 10), (1, 4, 5)]
 
 
@@ -251,48 +254,24 @@ def told(
         (TWO_OF_THREE, "4,4", SPREAD | {"lower_bound": 2}, "C", "of its size are not spread"),
         (TWO_OF_THREE, "4,4", SPREAD | {"fragments": "1-4:1,5-8:2"}, "C", "are not spread"),
         (LONG, "4,4", {}, "C", "1 to 2 free"),  # one line, however many are free meanwhile
+        ([(0, 3, 10), (1, 5, 5)], "4,2,2", SPREAD | {"fragments": "1-8:2"}, "B", "than 2 frag"),
         (
-            [(0, 3, 10), (1, 5, 5)],
-            "4,2,2",
-            SPREAD | {"fragments": "1-8:2"},
-            "B",
-            "more than 2 fragments",
-        ),
-        (
-            [(0, 3, 10, 30), (0, 2, 5), (0, 3, 10)],
+            LATE,
             "4,4",
             SPREAD | {"overhead": 0.5, "adaptive": True},
             "C",
             "than on 2 now, 1.5 times",
         ),
-        (
-            EASY,
-            "4,2",
-            {},
-            "D",
-            "than the 0 extra nodes there",
-        ),
-        (
-            PARTS,
-            "6,6",
-            SPREAD | {"reservation": "easy", "lower_bound": 3, "overhead": 1},
-            "E",
-            "than the 1 extra nodes there",
-        ),
+        (EASY, "4,2", {}, "D", "than the 0 extra nodes there"),
+        (PARTS, "6,6", RESERVED | {"lower_bound": 3, "overhead": 1}, "E", "than the 1 extra nodes"),
         (
             [(0, 4, 10), (1, 5, 5)],
             "3,3",
-            SPREAD | {"reservation": "easy"},
+            RESERVED,
             "B",
             "reservation at t=10 (00:00:10), when w0!A",
         ),
-        (
-            [(0, 4, 10), (1, 4, 5), (2, 2, 9, 9, 1), (3, 4, 5, 5, 1)],
-            "4,4",
-            {"scenario": "local"},
-            "D",
-            "on site2 at t=11 (00:00:11), when w0!C",
-        ),
+        (HOMES, "4,4", {"scenario": "local"}, "D", "on site2 at t=11 (00:00:11), when w0!C"),
     ],
 )
 def test_reasons(

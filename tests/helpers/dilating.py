@@ -34,10 +34,9 @@ class Dilating:
 
     def __init__(self, others: Placed = Placed(1.5), **names: Placed) -> None:  # noqa: B008
         self.others, self.names = others, names
-        self.may = True
 
     def dilates(self, sites: GridSites) -> bool:
-        return self.may
+        return True
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         while head := queue.head:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,17 +18,21 @@ from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.machine_file import read_machine
 
-OVER = """
-    [[nodes]]
-    count = 8
-    [[partitions]]
-    name = "all"
-    [[partitions]]
-    name = "few"
-    nodes = "4-7"
-    tier = TIER
-"""
-"""Of eight nodes, four are in a second partition too."""
+
+def entry(table: str, **values: Any) -> str:
+    """Return an entry of a machine file, such as ``entry("nodes", count=8)``."""
+    lines = (f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+    return f"[[{table}]]\n{''.join(lines)}"
+
+
+def partition(name: str, nodes: str | None = None, **values: Any) -> str:
+    """Return a partition of a machine file, of all nodes if none are given."""
+    return entry("partitions", name=name, **({"nodes": nodes} if nodes else {}), **values)
+
+
+def over(tier: int) -> str:
+    """Return eight nodes, of which four are in a second partition too."""
+    return entry("nodes", count=8) + partition("all") + partition("few", "4-7", tier=tier)
 
 
 def machine_of(text: str, node_factor: float = 1.0) -> MachineDescription:

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import inf
 from typing import Any
 
-from batsched_py import EndedJob, Workload, WorkloadJob
+from batsched_py import EndedJob, Workload
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, workload
+from batsched_users.models.rigid import Rigid
 
 
-class Diary:
+class Diary(Rigid):
     """Submits the jobs of a log when they were recorded, and writes down what it is told."""
 
     def __init__(self, log: Workload) -> None:
-        self.profiles = log.profiles
-        self.left = list(log.jobs)
+        super().__init__(log)
         self.told: list[tuple[float, EndedJob, str]] = []
-
-    def next_submission(self) -> float:
-        return self.left[0].submit_time if self.left else inf
-
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        return [self.left.pop(0)]
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         self.told.append((now, job, state))

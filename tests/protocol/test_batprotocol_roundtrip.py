@@ -197,47 +197,30 @@ def test_numbers_have_at_most_twelve_decimals(value: float, text: str) -> None:
     assert f'"now":{text},' in codec.encode_events(m.Message(value, [])).decode()
 
 
+def decision(name: str, content: object, **more: object) -> str:
+    event = {"event_type": name, "event": content, **more}
+    return json.dumps({"now": 1.0, "events": [event]})
+
+
+DELAY = {"id": "dyn!p", "profile_type": "DelayProfile", "profile": {"delay": 5, "cpu": 1}}
+IN_HOURS = {"when_type": "OneShot", "when": {"time": 5, "time_unit": "Hour"}}
+ALLOCATION = {"host_allocation": "0"}
+
+
 @pytest.mark.parametrize(
-    ("event", "reason"),
+    ("raw", "reason"),
     [
-        ({"event_type": "CallMeLater", "event": {}}, "'CallMeLaterEvent'"),
-        ({"event_type": "RejectJobEvent", "event": {}, "more": 1}, r"the members \['more'\]"),
-        ({"event": {}}, "event_type is missing"),
+        (decision("CallMeLater", {}), "'CallMeLaterEvent'"),
+        (decision("RejectJobEvent", {}, more=1), r"the members \['more'\]"),
+        (decision("CallMeLaterEvent", {"call_me_later_id": "c", **IN_HOURS}), "'Hour'"),
         (
-            {
-                "event_type": "CallMeLaterEvent",
-                "event": {
-                    "call_me_later_id": "c",
-                    "when_type": "OneShot",
-                    "when": {"time": 5, "time_unit": "Hour"},
-                },
-            },
-            "'Hour'",
-        ),
-        (
-            {
-                "event_type": "ExecuteJobEvent",
-                "event": {"job_id": "w0!1", "allocation": {"host_allocation": "0"}},
-            },
+            decision("ExecuteJobEvent", {"job_id": "w0!1", "allocation": ALLOCATION}),
             "no executor_placement",
         ),
-        (
-            {
-                "event_type": "RegisterProfileEvent",
-                "event": {
-                    "profile": {
-                        "id": "dyn!p",
-                        "profile_type": "DelayProfile",
-                        "profile": {"delay": 5, "cpu": 1},
-                    }
-                },
-            },
-            r"has the members \['cpu'\]",
-        ),
+        (decision("RegisterProfileEvent", {"profile": DELAY}), r"has the members \['cpu'\]"),
     ],
 )
-def test_a_reply_is_read_as_strictly_as_batsim_reads(event: dict[str, Any], reason: str) -> None:
-    raw = json.dumps({"now": 1.0, "events": [event]})
+def test_a_reply_is_read_as_strictly_as_batsim_reads(raw: str, reason: str) -> None:
     with pytest.raises(ProtocolError, match=reason):
         codec.decode_decisions(raw)
 

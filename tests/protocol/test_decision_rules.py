@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from math import inf
+from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import pytest
@@ -11,32 +11,20 @@ import pytest
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError
 from batsched_py.model.decisions import Decision, Kill, Start
-from batsched_py.model.user_model import EndedJob
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.fcfs import Fcfs
-from batsched_py.workload import WorkloadJob
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_users.models.rigid import Rigid
 
-DELAY = {"type": "delay", "delay": 1}
 
-
-class One:
+class One(Rigid):
     """One user with one job."""
 
     def __init__(self, name: str = "a", profile: Any = None, **fields: Any) -> None:
-        self.profiles = {"p": DELAY if profile is None else profile}
-        self.due = 0.0
         job = {"submit_time": 0.0, "size": 1, "profile": "p", "walltime": 9.0, **fields}
-        self.job = WorkloadJob(id=name, **job)
-
-    def next_submission(self) -> float:
-        return self.due
-
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        self.due = inf
-        return [self.job]
-
-    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        pass
+        profiles = {"p": {"type": "delay", "delay": 1} if profile is None else profile}
+        jobs = [WorkloadJob(id=name, **job)]
+        super().__init__(Workload(name="w", nb_res=4, jobs=jobs, profiles=profiles))
 
 
 def begin(**config: Any) -> m.Message:
@@ -79,8 +67,7 @@ def test_jobs_that_a_batsim_cannot_register(
     users: One, refusing: str, reason: str, version: str
 ) -> None:
     """Our own simulator says so itself; the message names the user model."""
-    users.due = 0.0
-    process = DecisionProcess(Fcfs(), users, six_decimals=True)
+    process = DecisionProcess(Fcfs(), copy(users), six_decimals=True)
     if version in refusing.split():
         with pytest.raises(InvariantError, match=f"One submitted job (?s:.)*({reason})"):
             process.answer(begin(**VERSIONS[version]))

@@ -259,10 +259,19 @@ def test_users_get_the_ends_of_their_own_jobs(reuse: bool, exact: bool) -> None:
 # Errors --------------------------------------------------------------------------------------
 
 
-def test_a_policy_must_say_that_it_dilates() -> None:
+@pytest.mark.parametrize(
+    ("dilates", "error", "message"),
+    [
+        (lambda sites: False, InvariantError, "with a dilation"),
+        (True, PluginError, "dilates is True"),
+    ],
+)
+def test_a_policy_must_say_that_it_dilates(
+    dilates: Any, error: type[Exception], message: str
+) -> None:
     policy = Dilating()
-    policy.may = False
-    with pytest.raises(InvariantError, match="with a dilation"):
+    policy.dilates = dilates  # type: ignore[method-assign]
+    with pytest.raises(error, match=message):
         Exchange(one(PROFILES["delay"]), policy)
 
 
@@ -277,8 +286,7 @@ def test_sites_that_do_not_fit() -> None:
         Simulator(make_homogeneous(8), [one(PROFILES["delay"])]).run(process.answer)
 
 
-@pytest.mark.parametrize("content", [{"type": "delay"}, {"type": "delay", "delay": "x"}])
-def test_a_profile_that_is_none(content: dict[str, Any]) -> None:
+def test_a_profile_that_is_none() -> None:
     """A simulator may announce anything."""
     begins = m.SimulationBegins(
         timestamp=0,
@@ -286,18 +294,9 @@ def test_a_profile_that_is_none(content: dict[str, Any]) -> None:
         nb_compute_resources=4,
         config={"dynamic-jobs-enabled": True},
         compute_resources=[],
-        workloads={"w0": ""},
-        profiles={"w0": {"p": content}},
+        profiles={"w0": {"p": {"type": "delay", "delay": "x"}}},
     )
     job = m.JobDescription("w0!1", 0, 1, "p", 10)
-    process = DecisionProcess(Dilating())
-    process.answer(m.Message(0, [begins]))
+    submitted = m.JobSubmitted(timestamp=0, job_id=job.id, job=job)
     with pytest.raises(ProtocolError, match="profile 'p'"):
-        process.answer(m.Message(0, [m.JobSubmitted(timestamp=0, job_id="w0!1", job=job)]))
-
-
-def test_dilates_is_a_method() -> None:
-    policy = Dilating()
-    policy.dilates = True  # type: ignore[assignment, method-assign]
-    with pytest.raises(PluginError, match="dilates is True"):
-        Exchange(one(PROFILES["delay"]), policy)
+        DecisionProcess(Dilating()).answer(m.Message(0, [begins, submitted]))

@@ -87,13 +87,6 @@ def test_services_are_confined(service: dict[str, Any], compose: dict[str, Any])
     assert compose["networks"] == {"default": {"internal": True}}
 
 
-def test_defaults_are_those_of_the_env_file() -> None:
-    only_image = {"BATSIM_IMAGE": dot_env()["BATSIM_IMAGE"]}
-    assert read_compose(only_image) == read_compose(dot_env())
-    with pytest.raises(KeyError, match=r"BATSIM_IMAGE.*\.env"):
-        read_compose({})
-
-
 def test_batsim_connects_to_where_our_process_binds(compose: dict[str, Any]) -> None:
     ours, batsim = (compose["services"][name]["command"] for name in ("scheduler", "batsim"))
     (bound,) = re.findall(r"tcp://\*:(\d+)", ours)

@@ -15,7 +15,7 @@ from batsched_py.results.jobs_file import read_jobs
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.logs.log_archive import find_log
-from helpers.calling import command
+from batsched_users.models.rigid import Rigid
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()
 CODE = re.findall(r"```python\n(.*?)```", PAGE, re.S)
@@ -76,29 +76,16 @@ def test_what_is_made_up_was_not_recorded(tmp_path: Path, sample: Workload, user
     assert np.isnan(read_jobs(tmp_path / "out_jobs.csv").lateness).all()
 
 
-# Notes on jobs that never came -------------------------------------------------------------------
-
-LAZY = """
-from batsched_users.models.rigid import Rigid
 class Lazy(Rigid):
-    def __init__(self, workload, *, most=3):
+    def __init__(self, workload: Workload, *, most: int) -> None:
         del workload.jobs[most:]
         super().__init__(workload)
-"""
 
 
 @pytest.mark.parametrize(("most", "counts"), [(0, ["50", "none"]), (3, ["3", "50"]), (50, [])])
-def test_a_model_that_leaves_jobs_out_is_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, counts: list[str]
-) -> None:
-    """In the terminal and in PREFIX_run.json: how many of how many, and where to look."""
-    monkeypatch.chdir(tmp_path)
-    Path("lazy.py").write_text(LAZY)
-    line = ["simulate", "sample", "--first", 50, "--users", "lazy.py:Lazy", "-U", f"most={most}"]
-    called = command(None, *line)
-    assert called.returncode == 0
-    stored = json.loads(Path("out_run.json").read_text())["notes"]
-    notes = " ".join(note for note in stored if "submitted" in note)
-    assert notes in called.stderr
+def test_a_model_that_leaves_jobs_out_is_told_of(most: int, counts: list[str]) -> None:
+    """How many of how many, and where to look."""
+    result = simulate("sample", first=50, users=Lazy, user_options={"most": most})
+    notes = " ".join(note for note in result.notes if "submitted" in note)
     assert re.findall(r"\b(?:none|3|50)\b", notes) == counts
     assert ("next_submission()" in notes) == bool(counts)

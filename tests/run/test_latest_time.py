@@ -26,7 +26,9 @@ from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_file import read_machine
 from helpers.endless import Users
 from helpers.logs import swf_line, swf_text
+from helpers.partitions import entry
 
+NODES = entry("nodes", name="n", count=2)
 COMPUTES = {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}
 
 
@@ -95,7 +97,6 @@ def event(folder: Path, time: float, kind: str) -> Path:
     return text_file(folder, "e.txt", json.dumps(content) + "\n")
 
 
-MACHINE = "[[nodes]]\nname = 'n'\ncount = 2\n[[outages]]\nbegin = 0\nend = {}\n"
 Do = Callable[[Path, float], object]
 PLACES: dict[str, Do] = {
     r"x\.swf:3: submit_time": lambda at, t: simulate(log(at, submit=t)),
@@ -111,7 +112,7 @@ PLACES: dict[str, Do] = {
     r"e\.txt:1: timestamp": lambda at, t: read_events([event(at, t, "machine_unavailable")], 2),
     r"e\.txt:1: timestamp.*": lambda at, t: read_generic_events([event(at, t, "generic")]),
     r"m\.toml: outages 1: end": lambda at, t: read_machine(
-        text_file(at, "m.toml", MACHINE.format(t))
+        text_file(at, "m.toml", NODES + entry("outages", begin=0, end=t))
     ),
 }
 

@@ -19,29 +19,16 @@ from batsched_py.workload.grid_sites import GridSite, GridSites, parse_sites
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_py.workload.machine_file import read_machine
 from helpers.logs import swf_line, swf_text
+from helpers.partitions import entry, partition
 from helpers.processors import processors
 
-NODES = """
-[[nodes]]
-count = 8
-cores = 4
-"""
-MACHINE = f"""
-field = "queue"
-{NODES}
-[[partitions]]
-name = "batch"
-number = 1
-nodes = "0-5"
-whole_nodes = true
-max_walltime = "1 h"
-[[partitions]]
-name = "long"
-number = 2
-nodes = "4-7"
-over_walltime = "cut"
-max_walltime = "2 h"
-"""
+LONG = {"over_walltime": "cut", "max_walltime": "2 h"}
+MACHINE = (
+    'field = "queue"\n'
+    + entry("nodes", count=8, cores=4)
+    + partition("batch", "0-5", number=1, whole_nodes=True, max_walltime="1 h")
+    + partition("long", "4-7", number=2, **LONG)
+)
 
 
 @pytest.fixture
@@ -121,8 +108,8 @@ def test_a_batsim_workload_takes_whole_nodes_too(machine: Path, tmp_path: Path) 
     """Its jobs name their partitions, or say the log's number."""
     described = read_machine(machine)
     workload = load_workload(SAMPLE_LOG, make_rules(first=4))
-    for job, partition in zip(workload.jobs, ("batch", "long", 2, "none"), strict=True):
-        job.size, job.walltime, job.extra["partition"] = 3, 100.0, partition
+    for job, name in zip(workload.jobs, ("batch", "long", 2, "none"), strict=True):
+        job.size, job.walltime, job.extra["partition"] = 3, 100.0, name
     path = tmp_path / "w.json"
     write_workload(workload, path)
     read = load_workload(path, make_rules(), described=described)

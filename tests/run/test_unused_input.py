@@ -11,15 +11,9 @@ from batsched_py import Workload, WorkloadJob, simulate
 from batsched_py.plugins.plugins import SCHEDULERS, list_names
 from batsched_py.run.result import Result
 from helpers.logs import swf_line, swf_text
+from helpers.partitions import entry, partition
 
-MACHINE = """
-[[nodes]]
-name = "n"
-count = 4
-cores = 1
-[[partitions]]
-name = "main"
-"""
+NODES, MAIN = entry("nodes", name="n", count=4, cores=1), partition("main")
 
 
 def workload(*extras: dict[str, Any], size: int = 4) -> Workload:
@@ -57,7 +51,7 @@ def test_reservations_are_followed_or_noted(policy: str) -> None:
 
 def test_a_policy_on_partitions_is_asked_itself(tmp_path: Path) -> None:
     machine = tmp_path / "m.toml"
-    machine.write_text(MACHINE.replace("[[part", "[[outages]]\nbegin = 900\nend = 901\n[[part"))
+    machine.write_text(NODES + entry("outages", begin=900, end=901) + MAIN)
     for policy, is_noted in (("planning", False), ("easy", True)):
         result = simulate(workload({"reserved_start": 200}), scheduler=policy, machine=machine)
         assert noted(result, "advance reservation") == is_noted
@@ -100,6 +94,6 @@ def test_processors_in_use_beyond_a_machine_of_unknown_size(
 def test_names_of_places_that_there_are_not(
     tmp_path: Path, extra: dict[str, Any], note: str | None, *, machine: bool
 ) -> None:
-    (tmp_path / "m.toml").write_text(MACHINE)
+    (tmp_path / "m.toml").write_text(NODES + MAIN)
     result = simulate(workload(extra), machine=tmp_path / "m.toml" if machine else None)
     assert not noted(result, "name a") if note is None else noted(result, note)

@@ -19,7 +19,7 @@ from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
 from helpers.fair_share_twin import SlowTree, slow_usage
-from helpers.partitions import machine_of, run_on
+from helpers.partitions import entry, machine_of, partition, run_on
 
 U_THEN_V = [
     J(0, 4, 100, user="u"),
@@ -60,10 +60,7 @@ def test_by_hand(case: tuple[dict[str, Any], list[J], list[float]]) -> None:
 
 def test_in_partitions_each_has_its_own_usage() -> None:
     """Of overlapping ones too, where jobs of others run among those of a policy."""
-    described = machine_of(
-        "[[nodes]]\ncount = 4\n[[partitions]]\nname = 'all'\n"
-        "[[partitions]]\nname = 'few'\nnodes = '2-3'\n"
-    )
+    described = machine_of(entry("nodes", count=4) + partition("all") + partition("few", "2-3"))
     jobs = [
         ("few", J(0, 2, 10, user="v")),
         ("all", J(0, 2, 10, user="u")),

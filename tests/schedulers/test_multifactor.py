@@ -23,7 +23,7 @@ from batsched_py.schedulers.multifactor.overlapping import Group, make_groups
 from batsched_py.schedulers.multifactor.region_plan import RegionPlan
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import assert_drawing, check_machine, run, starts, workload
-from helpers.partitions import OVER, machine_of, run_on
+from helpers.partitions import entry, machine_of, over, partition, run_on
 from helpers.region_twin import Placed, SecondBySecond
 
 AGE_ONLY: dict[str, Any] = {
@@ -193,48 +193,23 @@ def test_steps_begin_and_end_outside() -> None:
 
 # Partitions --------------------------------------------------------------------------------------
 
-TWO = """
-    [[nodes]]
-    count = 8
-    [[partitions]]
-    name = "left"
-    nodes = "0-3"
-    [[partitions]]
-    name = "right"
-    nodes = "4-7"
-"""
-CHAIN = """
-    [[nodes]]
-    count = 12
-    [[partitions]]
-    name = "a"
-    nodes = "0-7"
-    [[partitions]]
-    name = "b"
-    nodes = "4-11"
-"""
-WHOLE = """
-    [[nodes]]
-    count = 4
-    cores = 4
-    [[partitions]]
-    name = "whole"
-    whole_nodes = true
-    [[partitions]]
-    name = "other"
-    nodes = "2-3"
-    whole_nodes = true
-"""
+TWO = entry("nodes", count=8) + partition("left", "0-3") + partition("right", "4-7")
+CHAIN = entry("nodes", count=12) + partition("a", "0-7") + partition("b", "4-11")
+WHOLE = (
+    entry("nodes", count=4, cores=4)
+    + partition("whole", whole_nodes=True)
+    + partition("other", "2-3", whole_nodes=True)
+)
 
 PARTITIONED: dict[str, tuple[str, dict[str, Any], list[tuple[str, J]], list[float]]] = {
     "a job of all takes what only all has: the few stay free for their own": (
-        OVER.replace("TIER", "1"),
+        over(tier=1),
         EXACT,
         [("all", J(0, 4, 10)), ("few", J(1, 4, 10))],
         [0, 1],
     ),
     "a higher tier goes first": (
-        OVER.replace("TIER", "2"),
+        over(tier=2),
         EXACT,
         [("all", J(0, 8, 10)), ("all", J(1, 8, 5)), ("few", J(2, 4, 7))],
         [0, 17, 10],
@@ -352,14 +327,7 @@ def test_jobs_that_outages_hold_back_are_not_charged() -> None:
     """From 100 to 200 nodes 0-1 are down. u's first job runs on node 2, so v's, of two nodes until
     101 at least, is held back until 150; u's second one ends before. So u uses 190
     processor-seconds and v 200."""
-    text = """
-        [[nodes]]
-        count = 4
-        [[outages]]
-        begin = 100
-        end = 200
-        nodes = "0-1"
-    """
+    text = entry("nodes", count=4) + entry("outages", begin=100, end=200, nodes="0-1")
     jobs = [J(0, 1, 150, user="u"), J(1, 2, 100, user="v"), J(2, 2, 20, user="u")]
 
     def check(policy: Multifactor | FairShare, usage: UsageOfJobs) -> None:

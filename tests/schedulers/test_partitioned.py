@@ -20,44 +20,16 @@ from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import starts
-from helpers.partitions import OVER, machine_of, run_on
+from helpers.partitions import entry, machine_of, over, partition, run_on
 
 Jobs = list[tuple[str, J]]
-TWO = """
-    [[nodes]]
-    count = 8
-    [[partitions]]
-    name = "short"
-    nodes = "0-3"
-    max_walltime = 100
-    [[partitions]]
-    name = "long"
-    nodes = "4-7"
-"""
-WHOLE = """
-    [[nodes]]
-    count = 3
-    cores = 4
-    [[partitions]]
-    name = "whole"
-    whole_nodes = true
-    [[partitions]]
-    name = "cores"
-"""
-MAINTENANCE = """
-    [[nodes]]
-    count = 4
-    [[outages]]
-    begin = 100
-    end = 150
-"""
-PER_USER = """
-    [[nodes]]
-    count = 4
-    [[partitions]]
-    name = "p"
-    max_running_jobs_per_user = 1
-"""
+FOUR = entry("nodes", count=4)
+SHORT = partition("short", "0-3", max_walltime=100)
+TWO = entry("nodes", count=8) + SHORT + partition("long", "4-7")
+WHOLE = entry("nodes", count=3, cores=4) + partition("whole", whole_nodes=True) + partition("cores")
+OUTAGE = {"begin": 100, "end": 150}
+MAINTENANCE = FOUR + entry("outages", **OUTAGE)
+PER_USER = FOUR + partition("p", max_running_jobs_per_user=1)
 
 
 class Case(NamedTuple):
@@ -81,11 +53,11 @@ CASES = {
     ),
     # few has the higher tier: of two that come together its job is first, though it is the second
     "a higher tier is first": Case(
-        OVER.replace("TIER", "2"), [*of("all", J(0, 8, 10)), *of("few", J(0, 4, 10))], [10, 0]
+        over(tier=2), [*of("all", J(0, 8, 10)), *of("few", J(0, 4, 10))], [10, 0]
     ),
     # The wide job waits for all 8 from 10 on; that does not bind `few`, whose job runs until 32.
     "a reservation does not bind another partition": Case(
-        OVER.replace("TIER", "1"),
+        over(tier=1),
         [*of("all", J(0, 4, 10), J(1, 8, 10), J(2, 4, 20)), *of("few", J(2, 4, 30))],
         [0, 32, 10, 2],
     ),
@@ -106,7 +78,7 @@ CASES = {
     # Of node 0 only. A and C end before, and are on it; B ends at 110, and is not; D starts in it.
     # E needs all four nodes, and F, until 115, the three others, once B and D are gone.
     "maintenance of a part leaves the rest": Case(
-        MAINTENANCE + '    nodes = "0"\n',
+        FOUR + entry("outages", nodes="0", **OUTAGE),
         of(
             "all",
             *(J(0, 1, 50), J(50, 2, 60), J(60, 1, 25), J(100, 1, 10)),
@@ -119,7 +91,9 @@ CASES = {
     # C needs all four nodes, and cannot start after 70: D keeps nothing free for it at 90.
     # B would run until 111 on node 3, which is free and goes out of order at 100; at 120 node 0 is.
     "without knowing of an outage a job goes on": Case(
-        MAINTENANCE + "    planned = false\n", of("all", J(90, 2, 100), J(110, 1, 10)), [90, 150]
+        FOUR + entry("outages", planned=False, **OUTAGE),
+        of("all", J(90, 2, 100), J(110, 1, 10)),
+        [90, 150],
     ),
     # One job of a user at a time; the others overtake, and he keeps his order.
     "a user has only so many running": Case(
@@ -132,7 +106,7 @@ CASES = {
         [0, 10, 2, 20],
     ),
     "a user has only so many processors": Case(
-        PER_USER.replace("running_jobs_per_user = 1", "processors_per_user = 3"),
+        FOUR + partition("p", max_processors_per_user=3),
         of("p", *(J(0, size, 10, user="u") for size in (2, 1, 2, 1))),
         [0, 0, 10, 10],
     ),
@@ -186,7 +160,7 @@ def test_a_policy_that_decides_nothing_is_named(decisions: Any, message: str) ->
 
 def test_why_a_job_waits() -> None:
     """For its user's other job, for the end of maintenance, for processors."""
-    described = machine_of(PER_USER + MAINTENANCE.partition("count = 4")[2])
+    described = machine_of(PER_USER + entry("outages", **OUTAGE))
     policy = adapt_to_partitions(Easy, described)
     machine, queue = Machine(4, (), described), WaitingQueue()
     sizes = [("u", 4, 50.0), ("u", 1, 10.0), ("v", 1, 10.0), ("w", 1, 150.0)]

@@ -25,16 +25,3 @@ class Grid:
                     break
             else:
                 yield Start(job, None, 1.3 / min(site.speed for site in machine.sites))
-
-
-class Longer:
-    """First come first served, half as long again and with a transfer, wherever it is."""
-
-    def dilates(self, sites: object) -> bool:
-        return True
-
-    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
-        while (job := queue.head) and job.size <= machine.free and job.id[-1] != "9":
-            yield Start(job, None, 1.5, 2.5)
-        if (job := queue.head) and job.size <= machine.free:
-            yield Start(job)
