@@ -28,6 +28,7 @@ from batsched_py.testing import run, workload
 from batsched_py.workload import WorkloadJob
 from batsched_users.models.feedback import ThinkTimeFeedback
 from helpers.chain import Chain
+from helpers.messages import begins, submitted
 from helpers.processors import processors
 
 
@@ -166,28 +167,12 @@ def test_mistakes_of_a_user_model(due: Any, submitted: Any, error_text: str) -> 
         simulate_users(Careless(due, submitted), Fcfs())
 
 
-def begins(nb_processors: int = 4, **config: object) -> m.SimulationBegins:
-    return m.SimulationBegins(
-        timestamp=0.0,
-        nb_resources=nb_processors,
-        nb_compute_resources=nb_processors,
-        config=config,
-        compute_resources=[],
-    )
-
-
-def submitted(name: str, size: int, now: float, walltime: float = 10) -> m.JobSubmitted:
-    job = m.JobDescription(f"w0!{name}", now, size, "p", walltime)
-    return m.JobSubmitted(timestamp=now, job_id=job.id, job=job)
-
-
 def test_policies_read_users_and_estimates() -> None:
     """Also the queue's columns; who is not named is nobody, and the walltime is an estimate."""
     extra = {"user": 12, "estimate": 7}
     process = DecisionProcess(Policy(lambda now, queue, machine: ()))
     process.answer(m.Message(0.0, [begins()]))
-    described = m.JobDescription("w0!a", 0.0, 1, "p", 10, extra=extra)
-    process.answer(m.Message(0.0, [m.JobSubmitted(timestamp=0.0, job_id="w0!a", job=described)]))
+    process.answer(m.Message(0.0, [submitted("a", **extra)]))
     (job,) = process.queue
     assert (job.user, job.estimate, job.extra) == ("12", 7, extra)
     assert process.queue.view(JobArrays).users == ["12"]
@@ -221,7 +206,7 @@ def test_a_call_that_comes_too_early_is_asked_for_again() -> None:
     def answer(now: float, event: m.Event) -> list[m.Event]:
         return process.answer(m.Message(now, [event])).events
 
-    answer(0.0, begins(4))
+    answer(0.0, begins())
     asked = answer(1.0, submitted("0", 1, 1.0))
     assert [type(event) for event in asked] == [m.CallMeLater]
     (early,) = answer(99.999999, m.RequestedCall(timestamp=99.999999))

@@ -10,30 +10,21 @@ import pytest
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee.referee import Referee
+from helpers.messages import begins, submitted
 from helpers.processors import processors
 
 
-def begun(*, strict: bool = True, profiles: Any = None, **config: bool) -> Referee:
+def begun(*, strict: bool = True, **config: bool) -> Referee:
     """A referee at 1 s; on four processors job a (size 2) runs on 0-1 and job b (size 1) waits."""
     referee = Referee(strict=strict)
-    start = m.SimulationBegins(
-        timestamp=0.0,
+    start = begins(
         nb_resources=5,
-        nb_compute_resources=4,
-        nb_storage_resources=processors("0"),
+        nb_storage_resources=1,
         config={name.replace("_", "-"): value for name, value in config.items()},
-        compute_resources=[],
         storage_resources=[{"id": 4}],
         workloads={"w0": ""},
-        profiles=profiles or {},
     )
-    submitted = [
-        m.JobSubmitted(
-            timestamp=0.0, job_id=f"w0!{name}", job=m.JobDescription(f"w0!{name}", 0, size, "p")
-        )
-        for name, size in (("a", 2), ("b", 1))
-    ]
-    referee.check_message(m.Message(0.0, [start, *submitted]))
+    referee.check_message(m.Message(0.0, [start, submitted("a", 2), submitted("b")]))
     referee.check_reply(
         m.Message(0.0, [m.ExecuteJob(timestamp=0.0, job_id="w0!a", alloc=processors("0-1"))])
     )

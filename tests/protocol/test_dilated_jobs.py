@@ -31,6 +31,7 @@ from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.grid_sites import parse_sites
 from helpers.chain import Chain
 from helpers.dilating import Dilating, Exchange, Placed
+from helpers.messages import begins, submitted
 from helpers.processors import processors
 
 G = 10**9
@@ -288,15 +289,6 @@ def test_sites_that_do_not_fit() -> None:
 
 def test_a_profile_that_is_none() -> None:
     """A simulator may announce anything."""
-    begins = m.SimulationBegins(
-        timestamp=0,
-        nb_resources=4,
-        nb_compute_resources=4,
-        config={"dynamic-jobs-enabled": True},
-        compute_resources=[],
-        profiles={"w0": {"p": {"type": "delay", "delay": "x"}}},
-    )
-    job = m.JobDescription("w0!1", 0, 1, "p", 10)
-    submitted = m.JobSubmitted(timestamp=0, job_id=job.id, job=job)
+    begun = begins(profiles={"w0": {"p": {"type": "delay", "delay": "x"}}})
     with pytest.raises(ProtocolError, match="profile 'p'"):
-        DecisionProcess(Dilating()).answer(m.Message(0, [begins, submitted]))
+        DecisionProcess(Dilating()).answer(m.Message(0, [begun, submitted("1")]))

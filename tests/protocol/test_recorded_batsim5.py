@@ -16,6 +16,8 @@ from batsched_py.protocol.referee.referee import Referee
 from batsched_py.protocol.scheduler_side import make_side
 from helpers.recorded_batsim5 import BATSIM, FOLDERS, Frame, frames, return_code
 
+pytestmark = pytest.mark.usefixtures("shared")
+
 # Batsim ended in an error that the messages do not show, or before there was one.
 NOT_SHOWN = {
     "execute_on_sleeping": "which hosts sleep",
@@ -46,11 +48,6 @@ STRICTER_OF_OURS = {
     "no_timestamp": "expected a time from",
     "reply_now_earlier": "expected the same time or a later one",
 }
-
-
-@pytest.fixture(autouse=True)
-def _needs(shared: Path) -> None:
-    """Skip without the recordings."""
 
 
 def judge(folder: Path, *, strict: bool) -> tuple[int, str] | None:

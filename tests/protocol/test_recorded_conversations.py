@@ -16,6 +16,8 @@ from batsched_py.protocol.scheduler_side import Batsim4Side, make_side
 from batsched_py.workload.batsim.batsim_workload import read_workload
 from helpers.shared_folder import SHARED
 
+pytestmark = pytest.mark.usefixtures("shared")
+
 FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else []
 
 TABLE = tomllib.loads(Path(__file__).with_name("refused_conversations.toml").read_text())
@@ -29,11 +31,6 @@ def exchange(folder: Path) -> list[dict[str, str]]:
 
 def with_exchange() -> list[Path]:
     return [folder for folder in FOLDERS if exchange(folder)]
-
-
-@pytest.fixture(autouse=True)
-def _needs(shared: Path) -> None:
-    """Skip without the recordings."""
 
 
 def judge(folder: Path, referee: Referee) -> tuple[int, str] | None:

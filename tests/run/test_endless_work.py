@@ -145,21 +145,6 @@ def test_a_long_job_under_a_policy_that_ticks() -> None:
 # Everywhere --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("calls=5", "no .calls."),
-        ("jobs=many", "jobs = .many."),
-        (Budgets(jobs="5"), "jobs = '5'"),  # type: ignore[arg-type]
-        ("decisions=0.5", "decisions = 0.5"),
-        (5, "budgets 5"),
-    ],
-)
-def test_budgets_that_are_none(given: Any, expected: str) -> None:
-    with pytest.raises(UsageError, match=expected):
-        simulate(ONE, budgets=given)
-
-
 def test_only_budgets_that_were_given_are_stored() -> None:
     """They do not change what a run gives."""
     plain = simulate(ONE)
@@ -178,36 +163,6 @@ def test_another_process_has_the_same_budgets() -> None:
 
 
 # Options -----------------------------------------------------------------------------------------
-
-SHORT_LOG = {"long_weeks": 3, "edge_weeks": 1}
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({"node_factor": 1e12}, "node_factor 1000000000000.0"),
-        ({"speed_factor": 1e300}, r"speed_factor 1e\+300: expected"),
-        ({"sites": "1000x999999999"}, "1000000 processors"),
-        ({"sites": "4x16@1e-300"}, "a speed of 1e-300"),
-        ({"seed": 10**5000}, "seed of 16610 bits: expected"),
-        ({"warm_up": 1e300}, "no job"),
-        *(
-            ({"users": users, "user_options": options}, expected)
-            for users, options, expected in [
-                ("weekly", {"nb_users": 10**9}, "nb_users=.* from 1 to 100000"),
-                ("weekly", {"nb_users": 10**5, "weeks": 9999}, "more than 1e.07 weeks"),
-                ("synthetic", {"per_decade": 1e300}, "per_decade="),
-                ("resampled", {**SHORT_LOG, "load": 1e5, "n_long": 1e5, "rate": 0}, "load="),
-                ("tbuos", {"long_weeks": 1e9}, "long_weeks="),
-            ]
-        ),
-    ],
-)
-def test_absurd_options_are_refused_before_memory_is_taken(
-    settings: dict[str, Any], expected: str
-) -> None:
-    with pytest.raises(UsageError, match=expected):
-        simulate("sample", **settings)
 
 
 def test_batches_of_a_file_have_a_range(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from batsched_py.errors import SimulationError, UsageError
+from batsched_py.errors import SimulationError
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import Launcher, RunFolder
@@ -254,24 +254,6 @@ def test_without_a_folder_only_a_failure_leaves_one(
         simulate(small(tmp_path), backend="batsim", batsim=FAILING, timeouts=QUICK)
     (left,) = place.iterdir()
     assert (left / "scheduler.log").exists()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"backend": "batzim"}, "did you mean 'batsim'"),
-        ({"backend": "batsim", "batsim": "/no/such/batsim"}, "there is no program"),
-        ({"backend": "batsim", "batsim": "'"}, "No closing quotation"),
-        ({"backend": "socket", "batsim": "batsim"}, "means nothing"),
-        ({"backend": "batsim", "shake": 1}, "nothing else to shake"),
-        ({"backend": "socket", "timeouts": Timeouts(run=0)}, "run = 0"),
-    ],
-)
-def test_what_makes_no_sense_is_said_at_once(
-    tmp_path: Path, settings: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UsageError, match=message):
-        simulate(small(tmp_path), **settings)
 
 
 # Batsim 5: how it is known, started and read -----------------------------------------------------

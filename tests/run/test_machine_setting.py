@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from batsched_py import load_workload, make_rules, simulate
-from batsched_py.errors import PlatformError, UsageError
+from batsched_py.errors import PlatformError
 from batsched_py.run.resolved_machine import read_sites, resolve_machine
 from batsched_py.run.settings import Settings
 from batsched_py.support.installation import platforms_folder
@@ -120,25 +120,6 @@ def test_a_batsim_workload_takes_whole_nodes_too(machine: Path, tmp_path: Path) 
     assert note in result.notes
     assert sorted(result.table.size.tolist()) == [3, 3, 4, 4]
     assert [job.size for job in workload.jobs] == [3, 3, 3, 3]  # the caller's own stays as it is
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"nodes": 4}, "machine and nodes both say"),
-        ({"sites": "4x8"}, "partitions or sites"),
-        ({"machine": "nowhere.toml"}, "machine nowhere.toml"),
-        ({"node_factor": 0.01}, "leaves no node"),
-        ({"node_factor": -1.0}, "expected a positive number"),
-        ({"max_walltime": 0}, "expected over 0 s"),
-        ({"max_walltime": "a day"}, "expected a time"),
-        ({"machine": None, "max_walltime": 60}, "give machine"),
-        ({"scheduler": "grid"}, "places jobs on sites"),
-    ],
-)
-def test_what_makes_no_sense(machine: Path, wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        simulate("sample", **{"machine": machine, **wrong})
 
 
 # Clusters of a platform --------------------------------------------------------------------------

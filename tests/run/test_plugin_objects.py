@@ -142,25 +142,6 @@ def test_a_class_of_a_cell_is_known_by_its_text() -> None:
     assert make_name(globals_["Unknown"]) == "Unknown (source unknown)"
 
 
-class NoPolicy:
-    """Has nothing."""
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "message"),
-    [
-        (NoPolicy, "no method 'schedule'"),
-        (NoPolicy(), "expected a name"),
-        (lambda: None, "returned None"),
-        (lambda: Greedy, "expected an instance"),
-        (lambda *, depth: Greedy(), "needs the option 'depth'"),
-    ],
-)
-def test_what_is_no_policy_is_refused(scheduler: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        simulate("sample", scheduler=scheduler, first=5)
-
-
 @pytest.mark.parametrize("given", [{"scheduler": Greedy}, {"users": Reversed}])
 def test_another_process_needs_a_file(given: dict[str, Any]) -> None:
     (kind,) = given.values()

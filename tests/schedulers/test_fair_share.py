@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import Job, Machine, Start, WaitingQueue
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError
 from batsched_py.schedulers.multifactor.accounts_file import Account, Accounts, User, read_accounts
 from batsched_py.schedulers.multifactor.fair_share import FairShare
 from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
@@ -108,13 +108,6 @@ def test_what_runs_already_is_charged_from_its_start() -> None:
     assert isinstance(first, Start)
     assert first.job.user == "v"
     assert policy._usage.at(30.0, 1).tolist() == [60]
-
-
-def test_wrong_options() -> None:
-    with pytest.raises(UsageError, match="half_life"):
-        FairShare(half_life=-1)
-    with pytest.raises(UsageError, match="extra_nodes=all"):
-        FairShare(extra_nodes="all")
 
 
 # The tree of accounts ----------------------------------------------------------------------------
@@ -302,8 +295,3 @@ def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
         read_accounts(path)
     assert message in str(raised.value)
     assert str(path) in str(raised.value)
-
-
-def test_an_unknown_algorithm() -> None:
-    with pytest.raises(UsageError, match="fair_tree"):
-        FairShareTree(algorithm="fair_three")

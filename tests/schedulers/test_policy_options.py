@@ -20,6 +20,7 @@ from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.grid.grid_policy import Grid
 from batsched_py.schedulers.list_scheduling import ListScheduling
+from batsched_py.schedulers.multifactor.fair_share import FairShare
 from batsched_py.schedulers.multifactor.multifactor import Multifactor
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.slack import Slack
@@ -67,6 +68,16 @@ REFUSED = [
     (DynpBounds, "lower", [-1, None]),
     (DynpBounds, "upper", [7000, "1 h"]),
     (DynpClock, "begins", ["noon", 6]),
+    (FairShare, "extra_nodes", ["all"]),
+    (Multifactor, "weight_age", [-1]),
+    (Multifactor, "algorithm", ["fair"]),
+    (Multifactor, "qos", [3]),
+    (Multifactor, "backfill", ["slrum"]),
+    (Multifactor, "favor_small", [1]),
+    (Multifactor, "max_age", [0]),
+    (Multifactor, "bf_max_job_test", [0]),
+    (Multifactor, "bf_interval", [-1]),
+    (Multifactor, "bf_max_job_user", [0.5]),
 ]
 
 
@@ -78,35 +89,20 @@ def test_wrong_options(policy: Any, option: str, values: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("policy", "options", "message"),
     [
-        ({"weight_age": -1}, "weight_age=-1"),
-        ({"algorithm": "fair"}, "algorithm=fair"),
-        ({"qos": 3}, "qos=3"),
-        ({"qos": {"high": "x"}}, "qos: high=x"),
-        ({"backfill": "slrum"}, "backfill=slrum"),
-        ({"favor_small": 1}, "favor_small=1"),
-        ({"max_age": 0}, "max_age=0"),
-        ({"half_life": "soon"}, "half_life 'soon'"),
-        ({"accounts": "nowhere.toml"}, "nowhere.toml"),
-        ({"bf_max_job_test": 0}, "bf_max_job_test=0"),
-        ({"bf_interval": -1}, "bf_interval=-1"),
-        ({"bf_max_job_user": 0.5}, "bf_max_job_user=0.5"),
+        (Multifactor, {"qos": {"high": "x"}}, "qos: high=x"),
+        (Multifactor, {"half_life": "soon"}, "half_life 'soon'"),
+        (Multifactor, {"accounts": "nowhere.toml"}, "nowhere.toml"),
+        (FairShare, {"half_life": -1}, "half_life"),
+        (DynpClock, {"prime_from": "6"}, "^prime_from"),
+        (DynpClock, {"prime_to": "06:00"}, "^prime_from"),
+        (DynpClock, {"prime_from": "24:00", "prime_to": "00:00"}, "^prime_from"),
     ],
 )
-def test_wrong_options_of_multifactor(options: dict[str, Any], message: str) -> None:
+def test_options_that_make_no_sense(policy: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Multifactor(**options)
-
-
-def test_wrong_prime_time() -> None:
-    for options in (
-        {"prime_from": "6"},
-        {"prime_to": "06:00"},
-        {"prime_from": "24:00", "prime_to": "00:00"},
-    ):
-        with pytest.raises(UsageError, match=r"^prime_from"):
-            DynpClock(**options)
+        policy(**options)
 
 
 @pytest.mark.parametrize("make", [Conservative, Planning, Dynp, DynpBounds, DynpClock])

@@ -157,9 +157,12 @@ def test_storages_consume_too() -> None:
     assert list(outcome.power.changes()) == [(0.0, "0-2", 0)]
 
 
-def test_no_query_without_energy() -> None:
-    with pytest.raises(ProtocolError, match="QUERY: energy"):
-        simulate(Timetable({0: [QUERY]}), workload({"p": delay(1)}, job("j", "p")))
+@pytest.mark.parametrize(
+    ("asks", "message"), [(QUERY, "QUERY: energy"), (switch("0", "1"), "STATE: energy")]
+)
+def test_without_energy_nothing_is_asked_for(asks: Make, message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
+        simulate(Timetable({0: [asks]}), workload({"p": delay(1)}, job("j", "p")))
 
 
 # Properties of hosts ------------------------------------------------------------------------------
@@ -317,11 +320,6 @@ def test_refused(sentence: str) -> None:
     plan, message = REFUSED[sentence]
     with pytest.raises(ProtocolError, match=message):
         run(Timetable(plan), "four", "wait")
-
-
-def test_without_energy_there_is_no_switching() -> None:
-    with pytest.raises(ProtocolError, match="STATE: energy"):
-        simulate(Timetable({0: [switch("0", "1")]}), workload(PROFILES, job("four", "four")))
 
 
 def test_some_would_sleep_and_others_not() -> None:

@@ -14,6 +14,8 @@ from helpers.recorded_exchanges import (
     run,
 )
 
+pytestmark = pytest.mark.usefixtures("shared")
+
 # What is deliberately done otherwise, and why.
 OTHER_FILES = {
     "dyn_comma_in_id": "Batsim 5 writes an id with a comma without quotes, which breaks its row",
@@ -24,11 +26,6 @@ OTHER_EVENTS = {
     "job_int_id_and_extra": "a user among the free fields is a text, and comes last",
     "probe_no_accumulation": "refused when it is asked for, not when it would first be answered",
 }
-
-
-@pytest.fixture(autouse=True)
-def _needs(shared: Path) -> None:
-    """Skip without the recordings."""
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -12,6 +12,8 @@ from batsched_py.schedulers.easy import Easy
 from helpers.recorded_exchanges import Recording, assert_same_events, assert_same_files, run
 from helpers.shared_folder import SHARED
 
+pytestmark = pytest.mark.usefixtures("shared")
+
 FOLDERS = sorted(SHARED.glob("batsim_transcripts/*/")) if SHARED.is_dir() else []
 
 # What is not done, or deliberately done otherwise, and why; what is said then.
@@ -29,11 +31,6 @@ NO_EXCHANGE = "54_late_bind_ipc"
 """Nothing was recorded but the files, of a scheduler that started the only job at once."""
 # Where Batsim ends with return code 0 and without SIMULATION_ENDS, we say that it is a deadlock.
 DEADLOCKS = {"09e_dynamic_never_finished_deadlock", "17_err_noop_stall"}
-
-
-@pytest.fixture(autouse=True)
-def _needs(shared: Path) -> None:
-    """Skip without the recordings."""
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

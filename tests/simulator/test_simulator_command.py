@@ -133,8 +133,20 @@ def test_a_run_that_says_and_records_every_message(call: Call) -> None:
         ([*USUAL, "-r", "n1"], 2, "host1,host2:storage"),
         ([*USUAL, "-r", "m1:storage"], 1, "no host 'm1'"),
         ([*USUAL, "--events", "evnts.txt"], 2, "'evnts.txt'"),
+        ([*USUAL_OF_5, "--protocol", "6"], 2, "--protocol 6"),
+        ([*USUAL_OF_5, "--protocol", "5", "-s", "tcp://a:1"], 2, "ENDPOINT INIT"),
+        ([*USUAL_OF_5, "-S", "tcp://a:1"], 2, "ENDPOINT FILE"),
+        ([*USUAL_OF_5, "-S", "tcp://a:1", "txet"], 2, "no file 'txet'"),
+        ([*USUAL_OF_5, "--ee", "evnts.txt"], 2, "'evnts.txt'"),
+        ([*USUAL_OF_5, "-S", "tcp://a:1", "binary"], 2, "binary: byte 3"),
+        ([*USUAL_OF_5, "--init", "a\udcff"], 2, "--init: byte 2"),
+        ([*USUAL_OF_5, "-s", "tcp://a:1", "a", "-S", "tcp://a:1", "text"], 2, "give one"),
+        ([*USUAL_OF_5, "--protocol=4", "--ee", "events.txt"], 2, "--ee: only Batsim 5"),
+        ([*USUAL_OF_5, "--energy-host", "--enable-dynamic-jobs"], 2, "--enable-dynamic-jobs"),
+        ([*USUAL_OF_5, "--energy-host", "--events", "x"], 2, "this is --ee"),
+        ([*USUAL_OF_5, "--protocol", "5", "-r", "n1"], 2, "HOST ROLE"),
     ],
-    ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else None,
+    ids=lambda value: " ".join(value[-4:]) if isinstance(value, list) else None,
 )
 def test_options_that_do_not_fit(arguments: list[str], code: int, message: str, call: Call) -> None:
     assert_one_line(call(*arguments), code, message)
@@ -301,28 +313,6 @@ def test_a_text_for_the_scheduler(arguments: list[str], text: bytes, call: Call)
     assert_one_line(done, 1, "it said: no hello")
     first = read_exchange("exchange.jsonl")[0].frame
     assert first[4:] == text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--protocol", "6"], "--protocol 6"),
-        (["--protocol", "5", "-s", "tcp://a:1"], "ENDPOINT INIT"),
-        (["-S", "tcp://a:1"], "ENDPOINT FILE"),
-        (["-S", "tcp://a:1", "txet"], "no file 'txet'"),
-        (["--ee", "evnts.txt"], "'evnts.txt'"),
-        (["-S", "tcp://a:1", "binary"], "binary: byte 3"),
-        (["--init", "a\udcff"], "--init: byte 2"),
-        (["-s", "tcp://a:1", "a", "-S", "tcp://a:1", "text"], "give one"),
-        (["--protocol=4", "--ee", "events.txt"], "--ee: only Batsim 5"),
-        (["--energy-host", "--enable-dynamic-jobs"], "--enable-dynamic-jobs"),
-        (["--energy-host", "--events", "x"], "this is --ee"),
-        (["--protocol", "5", "-r", "n1"], "HOST ROLE"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
-)
-def test_options_that_do_not_fit_versions(arguments: list[str], message: str, call: Call) -> None:
-    assert_one_line(call(*USUAL_OF_5, *arguments), 2, message)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -13,11 +14,16 @@ from unittest.mock import Mock
 import pytest
 import zmq
 
-from batsched_py.errors import BatschedError, ProtocolError, SimulationError, UsageError
+from batsched_py.errors import BatschedError, SimulationError, UsageError
+from batsched_py.protocol.batsim5 import batprotocol_json as codec
 from batsched_py.support.signals import stop_signals
 from batsched_py.transport import conversation
 from batsched_py.transport import scheduler_socket as transport
+from batsched_py.transport.conversation import Conversation
+from batsched_py.transport.exchange_replay import find_first_difference, read_turns
+from batsched_py.transport.recording import Recorder
 from batsched_py.transport.scheduler_socket import SchedulerSocket
+from helpers import wire5
 from helpers.waiting import LIMIT, wait_until
 from helpers.wire import (
     ask,
@@ -75,6 +81,8 @@ def test_silence_has_an_end(tmp_path: Path) -> None:
         (b"\xff\xfe", "the protocol"),
         (submitted("a"), "not SIMULATION_BEGINS"),
         (b'{"now":4.0,"events":[{"event_type":"SimulationEndsEvent","event":{}}]}', "of Batsim 5"),
+        (codec.make_init_frame("ab")[:3], ""),
+        (codec.make_init_frame("ab")[:5], ""),  # its size says that two bytes follow
     ],
 )
 def test_what_begins_no_simulation_is_refused_and_the_next_is_served(
@@ -92,31 +100,37 @@ def test_what_begins_no_simulation_is_refused_and_the_next_is_served(
     assert server.error is None
 
 
+HELLO_TWICE = [wire5.INIT, wire5.INIT]
+"""No simulation began, so the one who said so may go."""
+
+
 @pytest.mark.parametrize(
-    ("raw", "message"),
+    ("talk", "message"),
     [
-        (begins(redis_enabled=True), "--enable-redis"),
-        (bytes(8), "Batsim 5.0.0-rc0"),
+        ([begins(redis_enabled=True)], "--enable-redis"),
+        ([bytes(8)], "Batsim 5.0.0-rc0"),
+        ([begins(), b"hello"], "the protocol"),
+        ([begins(), completed("never", "0", 1.0)], "does not run"),
+        ([begins(), submitted("a", now=-1.0)], "-1"),
+        (HELLO_TWICE, "Batsim 5's protocol"),
+        ([wire5.INIT, wire5.begins(), b"\0\0"], "Batsim 5's protocol"),
+        ([wire5.INIT, wire5.begins(), wire5.completed("a", 1.0)], "'w0!a' does not run"),
+        (
+            [wire5.INIT, wire5.begins(), wire5.submitted("a", now=5.0), wire5.ends(4.0)],
+            "time went back",
+        ),
     ],
 )
 def test_what_cannot_be_answered_is_told_to_both_sides(
-    tmp_path: Path, raw: bytes, message: str
+    tmp_path: Path, talk: list[bytes], message: str
 ) -> None:
     """Batsim waits for ever without a reply: it gets one on which it aborts."""
     with conversing(tmp_path) as (server, batsim):
-        reply = ask(batsim, raw).decode()
+        *_, reply = [ask(batsim, raw).decode() for raw in talk]
     assert message in reply
-    assert not reply.startswith("{")
+    assert reply.startswith("batsched_py cannot answer")
     assert isinstance(server.error, BatschedError)
-    assert message in str(server.error)
-
-
-@pytest.mark.parametrize("raw", [b"hello", completed("never", "0", 1.0), submitted("a", now=-1.0)])
-def test_nonsense_in_the_middle_ends_it_on_both_sides(tmp_path: Path, raw: bytes) -> None:
-    with conversing(tmp_path) as (server, batsim):
-        ask(batsim, begins())
-        assert ask(batsim, raw).startswith(b"batsched_py cannot answer")
-    assert isinstance(server.error, ProtocolError)
+    assert ("closed by" if talk is HELLO_TWICE else message) in str(server.error)
 
 
 @pytest.mark.parametrize("address", ["ipc://{}/s", "tcp://127.0.0.1:*"])
@@ -280,3 +294,35 @@ def test_jobs_that_are_left_at_the_end_are_an_error(tmp_path: Path) -> None:
         ask(batsim, submitted("a"))
         ask(batsim, ends(1.0))
     assert "1 running" in str(server.error)
+
+
+# Batsim 5 ----------------------------------------------------------------------------------------
+
+
+def test_a_simulation_from_begin_to_end(tmp_path: Path) -> None:
+    with conversing(tmp_path) as (server, batsim):
+        hello = ask(batsim, wire5.INIT)
+        assert codec.decode_hello(hello).name == "batsched_py"
+        assert not server.conversation.begun
+        assert wire5.decisions(ask(batsim, wire5.begins())) == []
+        ((name, start),) = wire5.decisions(ask(batsim, wire5.submitted("a", 2)))
+        assert (name, start["allocation"]["host_allocation"]) == ("ExecuteJobEvent", "0-1")
+        assert wire5.decisions(ask(batsim, wire5.completed("a", 5.0))) == []
+        assert json.loads(ask(batsim, wire5.ends(5.0))) == {"now": 5.0, "events": []}
+    assert server.error is None
+    assert server.conversation.ended
+
+
+def test_a_recording_is_replayed(tmp_path: Path) -> None:
+    """The frames are kept as they were, those that are no text too."""
+    talk = [codec.make_init_frame("é" * 100), wire5.begins(), wire5.submitted("a"), wire5.ends()]
+    talk[3:3] = [wire5.completed("a", 3.0)]
+    talk[-1] = wire5.ends(3.0)
+    ours = Conversation(fcfs)
+    with Recorder(tmp_path / "r.jsonl") as recorder:
+        for raw in talk:
+            recorder.add("batsim", raw)
+            recorder.add("sched", ours.answer(raw))
+    turns = read_turns(tmp_path / "r.jsonl")
+    assert [turn.n for turn in turns] == [2, 4, 6, 8]
+    assert find_first_difference(turns, Conversation(fcfs)) is None

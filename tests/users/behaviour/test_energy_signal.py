@@ -117,60 +117,46 @@ def test_values_within(write: Write) -> None:
         read_signal("16:00-20:00", MONDAY).values_within(0, 1)
 
 
-@pytest.mark.parametrize(
-    ("signal", "said"),
-    [
-        ("16:00-16:00", "two different"),
-        ("16:00-24:30", "'24:30'"),
-        ("25:00-26:00", "'25:00'"),
-        ("16:00-20:00,8-9", "'8'"),
-        ("no.csv", "no file"),
-    ],
-)
-def test_wrong_signals_are_told(signal: str, said: str) -> None:
-    with pytest.raises(BatschedError, match=said):
-        read_signal(signal, MONDAY)
-    with pytest.raises(BatschedError, match="from a file"):
-        read_signal("16:00-20:00", MONDAY, red_from=3.0)
+PRICES = "time,price\n0,1\n1,2\n"
+FALLING = "time,price\n0,3\n1,2\n"
+LATE = "time,price\n1e13,1\n2e13,3\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("signal", "limits", "said"),
     [
-        ("hour,state\n", ":1: expected"),
-        ("time,state\n0,red\n10,redd\n", ":3: state 'redd'.*'red'"),
-        ("time,state\n0,red\nnoon,green\n", ":3: time 'noon'"),
-        ("time,state\n10,red\n10,green\n", ":3: the time 10"),
-        ("time,state\n10,red,1\n20,green\n", ":2: .*two fields"),
-        ("time,state\n0,red\n", "seen 1"),
-        ("time,state\n2024-01-16T06:00,red\n2024-01-16T06:00Z,red\n", ":3: .*offset"),
-        ("time,state\n1705276800000,red\n1705276900000,red\n", ":2: .*calendar"),
-        ("time,state\n2023-10-29T02:45,red\n2023-10-29T02:00,red\n", ":3: .*summer time"),
-        ("time,state\n2024-01-15T00:00Z,red\n2024-01-15T01:00Z,green\n", ":2: .*UnixStartTime"),
+        ("16:00-16:00", {}, "two different"),
+        ("16:00-24:30", {}, "'24:30'"),
+        ("25:00-26:00", {}, "'25:00'"),
+        ("16:00-20:00,8-9", {}, "'8'"),
+        ("no.csv", {}, "no file"),
+        ("16:00-20:00", {"red_from": 3.0}, "from a file"),
+        ("hour,state\n", {}, ":1: expected"),
+        ("time,state\n0,red\n10,redd\n", {}, ":3: state 'redd'.*'red'"),
+        ("time,state\n0,red\nnoon,green\n", {}, ":3: time 'noon'"),
+        ("time,state\n10,red\n10,green\n", {}, ":3: the time 10"),
+        ("time,state\n10,red,1\n20,green\n", {}, ":2: .*two fields"),
+        ("time,state\n0,red\n", {}, "seen 1"),
+        ("time,state\n2024-01-16T06:00,red\n2024-01-16T06:00Z,red\n", {}, ":3: .*offset"),
+        ("time,state\n1705276800000,red\n1705276900000,red\n", {}, ":2: .*calendar"),
+        ("time,state\n2023-10-29T02:45,red\n2023-10-29T02:00,red\n", {}, ":3: .*summer time"),
+        ("time,state\n2024-01-15T00:00Z,red\n2024-01-15T01:00Z,red\n", {}, ":2: .*UnixStartTime"),
+        (PRICES, {}, "give red_from"),
+        (PRICES, {"red_from": 300, "yellow_from": 300}, "red_from=300: never yellow"),
+        (PRICES, {"red_from": 300, "yellow_from": -inf}, "yellow_from=-inf"),
+        (PRICES + "2,n/e\n", {"red_from": 2}, ":4: 'n/e' .*'price'"),
+        # A round of seconds would be gone through for ever, and last digits lose a short state.
+        (FALLING, {"red_from": 2, "repeats": True}, "longer time"),
+        (LATE, {"red_from": 2, "repeats": True}, "expected"),
     ],
 )
-def test_wrong_files_are_told(write: Write, text: str, said: str) -> None:
-    """The last one by a log that does not say when it begins."""
+def test_wrong_signals_are_told(
+    write: Write, signal: str, limits: dict[str, Any], said: str
+) -> None:
+    """One of them by a log that does not say when it begins."""
     calendar = Calendar.of_clock(None) if "UnixStartTime" in said else MONDAY
     with pytest.raises(BatschedError, match=said):
-        read_signal(write(text), calendar)
-
-
-@pytest.mark.parametrize(
-    ("rows", "limits", "said"),
-    [
-        ("0,1\n1,2\n", {}, "give red_from"),
-        ("0,1\n1,2\n", {"red_from": 300, "yellow_from": 300}, "red_from=300: never yellow"),
-        ("0,1\n1,2\n", {"red_from": 300, "yellow_from": -inf}, "yellow_from=-inf"),
-        ("0,1\n1,n/e\n", {"red_from": 2}, ":3: 'n/e' .*'price'"),
-        # A round of seconds would be gone through for ever, and last digits lose a short state.
-        ("0,3\n1,2\n", {"red_from": 2, "repeats": True}, "longer time"),
-        ("1e13,1\n2e13,3\n", {"red_from": 2, "repeats": True}, "expected"),
-    ],
-)
-def test_wrong_values_are_told(write: Write, rows: str, limits: dict[str, Any], said: str) -> None:
-    with pytest.raises(BatschedError, match=said):
-        read_signal(write("time,price\n" + rows), MONDAY, **limits)
+        read_signal(write(signal) if "\n" in signal else signal, calendar, **limits)
 
 
 @pytest.mark.parametrize(
