@@ -46,12 +46,6 @@ def test_all_else_is_version_4(first: bytes) -> None:
     assert isinstance(make_side(first), Batsim4Side)
 
 
-def test_an_early_batsim_5_is_told_to_be_one() -> None:
-    """Before April 2025 there were four bytes of flags in front of the size."""
-    with pytest.raises(ProtocolError, match="release candidates"):
-        make_side(bytes(4) + codec.make_init_frame("text"))
-
-
 def test_the_hello_asks_for_json_and_names_every_feature() -> None:
     """Batsim 5 crashes if the commit or the features are left out."""
     side = Batsim5Side(lambda text: {"profile_reuse": text == "much"})

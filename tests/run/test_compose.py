@@ -21,32 +21,15 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ["batsim", "campaign", "embedded", "scheduler"]
 
 
-def dot_env() -> dict[str, str]:
-    lines = (ROOT / ".env").read_text().splitlines()
-    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
-
-
-def interpolated(text: str, variables: dict[str, str]) -> str:
-    """Replace ``${NAME}``, ``${NAME:-default}`` and ``${NAME:?message}`` as Compose does."""
-
-    def value(match: re.Match[str]) -> str:
-        name, kind, word = match.groups()
-        if not variables.get(name) and kind == ":?":
-            raise KeyError(f"{name}: {word}")
-        return variables.get(name) or word or ""
-
-    return re.sub(r"\$\{(\w+)(?:(:[-?])([^}]*))?\}", value, text)
-
-
-def read_compose(variables: dict[str, str]) -> dict[str, Any]:
-    text = interpolated((ROOT / "docker-compose.yml").read_text(), variables)
-    content: dict[str, Any] = yaml.safe_load(text)
-    return content
-
-
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
-    return read_compose(dot_env())
+    """The Compose file with the values of .env in it."""
+    lines = (ROOT / ".env").read_text().splitlines()
+    values = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    text = (ROOT / "docker-compose.yml").read_text()
+    named = re.sub(r"\$\{(\w+)(?::[-?]([^}]*))?\}", lambda it: values.get(it[1], it[2]), text)
+    content: dict[str, Any] = yaml.safe_load(named)
+    return content
 
 
 @pytest.fixture(params=SERVICES)

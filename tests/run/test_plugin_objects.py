@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 import linecache
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -19,7 +19,6 @@ import pytest
 from batsched_py import (
     CallMeLater,
     Decision,
-    EndedJob,
     Machine,
     Start,
     UserModel,
@@ -34,6 +33,9 @@ from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.counters import read_counters
 from batsched_py.run.plugin_objects import make_name
 from batsched_py.run.settings import Settings
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_users.models.rigid import Rigid
 from helpers.calling import command
 
 
@@ -51,24 +53,13 @@ class Greedy:
                 yield Start(job)
 
 
-class Reversed:
-    """The jobs of a log from the last to the first, an hour apart."""
+class Paced(Rigid):
+    """The jobs of a log, an hour apart."""
 
     def __init__(self, workload: Workload, *, gap: float = 3600.0) -> None:
-        self.profiles: Mapping[str, dict[str, Any]] = workload.profiles
-        self._jobs = list(workload.jobs)
-        self._gap = gap
-        self._due = 0.0
-
-    def next_submission(self) -> float:
-        return self._due if self._jobs else inf
-
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        self._due = now + self._gap
-        return [self._jobs.pop()]
-
-    def job_ended(self, now: float, job: WorkloadJob, state: str) -> None:
-        pass
+        for number, job in enumerate(workload.jobs):
+            job.submit_time = gap * number
+        super().__init__(workload)
 
 
 def own(kind: type[Any]) -> str:
@@ -111,15 +102,15 @@ def test_an_instance_is_used_as_it_is() -> None:
 
 def test_users_are_made_of_the_workload() -> None:
     def factory(workload: Workload, gap: float) -> UserModel:
-        return Reversed(workload, gap=gap)
+        return Paced(workload, gap=gap)
 
     options = {"user_options": {"gap": 60}, "first": 50}
-    by_class = simulate("sample", users=Reversed, **options)
-    assert by_class.settings["run"]["users"] == own(Reversed)
+    by_class = simulate("sample", users=Paced, **options)
+    assert by_class.settings["run"]["users"] == own(Paced)
     assert sorted(by_class.jobs["submission_time"]) == [60.0 * number for number in range(50)]
     by_factory = simulate("sample", users=factory, **options)
     assert by_factory.jobs_csv() == by_class.jobs_csv()
-    assert by_factory.settings["run"]["users"].startswith("Reversed (source ")
+    assert by_factory.settings["run"]["users"].startswith("Paced (source ")
 
 
 def in_cell(text: str, name: str, globals_: dict[str, Any]) -> None:
@@ -142,7 +133,7 @@ def test_a_class_of_a_cell_is_known_by_its_text() -> None:
     assert make_name(globals_["Unknown"]) == "Unknown (source unknown)"
 
 
-@pytest.mark.parametrize("given", [{"scheduler": Greedy}, {"users": Reversed}])
+@pytest.mark.parametrize("given", [{"scheduler": Greedy}, {"users": Paced}])
 def test_another_process_needs_a_file(given: dict[str, Any]) -> None:
     (kind,) = given.values()
     with pytest.raises(UsageError, match=rf"path/to/file\.py:{kind.__name__}"):
@@ -161,39 +152,33 @@ def test_a_campaign_needs_a_file(tmp_path: Path) -> None:
     assert "path/to/file.py:Greedy" in done.stderr
 
 
-WORKLOAD = Workload(name="w", nb_res=4, jobs=[], profiles={})
+LOG = workload([J(10 * n, 1 + n % 3, 30, user=str(n % 2)) for n in range(8)], 4)
 
 
-class Users:
-    """Two users who submit eight jobs, with numbers of some kind."""
+class Users(Rigid):
+    """Replay the log of two users, with numbers of some kind."""
 
     def __init__(self, workload: Workload, *, number: Any = int, whole: Any = int) -> None:
-        self.profiles = {"d": {"type": "delay", "delay": number(30)}}
-        self.number, self.whole, self.at = number, whole, 0
+        super().__init__(workload)
+        self.profiles = {"r30": {"type": "delay", "delay": number(30)}}
+        self.number, self.whole, self.count = number, whole, 0
 
     def next_submission(self) -> Any:
-        return self.number(10 * self.at) if self.at < 8 else inf
+        time = super().next_submission()
+        return self.number(time) if time < inf else inf
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        n, number, whole = self.at, self.number, self.whole
-        self.at += 1
-        yield WorkloadJob(
-            id=str(n),
-            submit_time=number(0),
-            size=whole(1 + n % 3),
-            profile="d",
-            walltime=number(100),
-            estimate=number(50),
-            user=whole(n % 2),  # type: ignore[arg-type]
-            original_submission_time=number(5),
-            extra={"session": whole(n), "further": [number(1)], "think_time": number(2)},
-        )
-
-    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        pass
+        number, whole = self.number, self.whole
+        for job in super().jobs_to_submit(now):
+            self.count += 1
+            extra = {"session": whole(self.count), "further": [number(1)], "think_time": number(2)}
+            times = {"walltime": number(100), "estimate": number(50)}
+            recorded = {"submit_time": number(0), "original_submission_time": number(5)}
+            numbers = {"size": whole(job.size), "user": whole(int(job.user or 0)), "extra": extra}
+            yield msgspec.structs.replace(job, **times, **recorded, **numbers)
 
     def statistics(self) -> dict[str, Any]:
-        return {"submitted": self.whole(self.at), "inner": {"list": [self.number(1)]}}
+        return {"submitted": self.whole(self.count), "inner": {"list": [self.number(1)]}}
 
 
 class Policy:
@@ -228,7 +213,7 @@ def test_numbers_of_numpy_are_as_good_as_pythons(
     def run(number: Any, whole: Any) -> Any:
         options = {"number": number, "whole": whole}
         return simulate(
-            WORKLOAD,
+            LOG,
             scheduler=lambda: Policy(**options),
             users=lambda workload: Users(workload, **options),
             record=tmp_path / "messages.jsonl",  # which writes them as JSON
@@ -241,13 +226,13 @@ def test_numbers_of_numpy_are_as_good_as_pythons(
     for name in ("statistics", "user_statistics"):
         assert ours[name] == theirs[name]
     with pytest.raises(UsageError, match="options"):
-        simulate(WORKLOAD, users=Users, user_options={"number": number})
+        simulate(LOG, users=Users, user_options={"number": number})
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"user": 1.5}, "Wrong submitted job 1 with user = 1.5"),
+        ({"user": 1.5}, "Wrong submitted job 0001 with user = 1.5"),
         ({"user": True}, "user = True"),
         ({"size": np.float64(2)}, "size = np.float64(2.0)"),
         ({"walltime": "1 h"}, "walltime = '1 h'"),
@@ -260,10 +245,10 @@ def test_a_wrong_value_is_named_when_the_job_comes_in(
     class Wrong(Users):
         def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
             for job in super().jobs_to_submit(now):
-                yield msgspec.structs.replace(job, **(changes if job.id == "1" else {}))
+                yield msgspec.structs.replace(job, **(changes if job.id == "0001" else {}))
 
     with pytest.raises(InvariantError) as error:
-        simulate(WORKLOAD, users=Wrong)
+        simulate(LOG, users=Wrong)
     assert message in str(error.value)
 
 

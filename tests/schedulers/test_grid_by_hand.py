@@ -21,8 +21,6 @@ from helpers.grids import (
     simulated,
 )
 
-SPREAD: dict[str, Any] = {"scenario": "multi_site", "reservation": "easy"}
-
 
 def test_at_home_or_on_another_site() -> None:
     """All users live at the first of two sites of 4.

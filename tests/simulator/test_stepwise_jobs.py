@@ -80,7 +80,6 @@ PARTS: Profiles = {
     "words": WORDS,
     "total": TOTAL,
     "talk": each(0, 1e8),
-    "three a": composed("a", repeat=3),
     "two a, failing": composed("a", repeat=2, ret=3),
     "four bad": composed("bad", repeat=4, ret=6),
 }
@@ -88,8 +87,6 @@ CASES: dict[str, Case] = {
     "a computation that equals it is done": Case(compute(5), (SUCCESS, 5), 5),
     "one that is longer is cut": Case(compute(5), (WALLTIME, 4), 4),
     "a failure": Case(compute(5, ret=42), (FAILED, 5), None, 42),
-    "nested, each with its repeats": Case(composed("three a", "b", repeat=2), (SUCCESS, 18)),
-    "the first failure stops": Case(composed("a", "bad", "a"), (FAILED, 4), None, 7),
     "an inner ret stops after its repeats": Case(
         composed("two a, failing", "a"), (FAILED, 4), None, 3
     ),
@@ -135,23 +132,6 @@ def test_alone(sentence: str) -> None:
     assert ends(outcome) == {"j": case.end}
     usual = -1 if case.end[0] == WALLTIME else 0
     assert outcome.jobs[0].return_code == (usual if case.return_code is None else case.return_code)
-
-
-SENDING = parallel([0, 0], [0, 1e9, 0, 0])
-ENOUGH = total(8 * GIGA, 4e7)
-TALKING: dict[str, Case] = {
-    "one sends, another receives": Case(SENDING, (SUCCESS, 8.0006), size=2, alloc="0-1"),
-    "or a total that they share": Case(total(0, 2e8), (SUCCESS, 0.8006), size=2, alloc="0-1"),
-    "a computation that decides": Case(ENOUGH, (SUCCESS, 2.0006), size=4, alloc="0-3"),
-}
-
-
-@pytest.mark.parametrize("sentence", TALKING)
-def test_communication(sentence: str, ref_cluster: Platform) -> None:
-    """Jobs whose tasks SimGrid was measured with."""
-    case = TALKING[sentence]
-    state, time = case.end
-    assert ends(run(case, ref_cluster)) == {"j": (state, pytest.approx(time, abs=1e-9))}
 
 
 FLOPS, BYTES = st.sampled_from([0.0, 1e8, 1e9, 2.3e9]), st.sampled_from([0.0, 1e7, 1e8])

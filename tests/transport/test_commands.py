@@ -129,8 +129,11 @@ def test_a_pair_of_processes_with_dilated_jobs(folder: Path, users: bool, exact:
     assert "nb_rejected,0" in metrics.stdout
 
 
-def test_replay_shows_the_first_difference(folder: Path) -> None:
-    """A policy that starts nothing, against what EASY said."""
+def test_replay_shows_the_first_difference_and_judges_a_recording(folder: Path) -> None:
+    """A policy that starts nothing, against what EASY said; a switch that nobody asked for.
+
+    The switch changes no decision, and cannot have been sent.
+    """
     command(folder, "convert", "log.swf", "w.json")
     with serving(folder, "--record", "ex.jsonl"):
         batsim(folder, "-w", "w.json")
@@ -141,13 +144,6 @@ def test_replay_shows_the_first_difference(folder: Path) -> None:
     assert done.returncode == 1
     assert '["EXECUTE_JOB",{"alloc":"0","job_id":"w0!1"}]' in done.stdout
     assert "at message 2" in one_line(done.stderr)
-
-
-def test_replay_judges_a_recording_if_it_is_asked_to(folder: Path) -> None:
-    """A switch that nobody asked for changes no decision, and cannot have been sent."""
-    command(folder, "convert", "log.swf", "w.json")
-    with serving(folder, "--record", "ex.jsonl"):
-        batsim(folder, "-w", "w.json")
     assert command(folder, "replay", "ex.jsonl", "--strict").returncode == 0
     records = [json.loads(line) for line in (folder / "ex.jsonl").read_text().splitlines()]
     said = json.loads(records[2]["raw"])

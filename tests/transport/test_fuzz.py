@@ -26,11 +26,8 @@ from batsched_users.models.feedback import ThinkTimeFeedback
 from helpers import wire5
 from helpers.waiting import LIMIT
 from helpers.wire import begins, completed, ends, message, peer, serving, submitted
+from protocol.test_roundtrip import JSON
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
-JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner)
-)
 KINDS = st.sampled_from([*EVENTS, "QUERY", "SOMETHING_ELSE"])
 TIMES = st.integers(0, 20).map(float)
 NAMES = st.sampled_from("abc")

@@ -1,9 +1,12 @@
-"""The commands ``users list``, ``learn`` and ``compare``, as a user types them."""
+"""The commands ``users`` and ``sessions``, as a user types them."""
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,7 +15,11 @@ from batsched_py.plugins import plugins
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_py.workload.logs.swf import read_swf
 from batsched_users.models.weekly import read_parameters
+from batsched_users.sessions.delimitation import Delimitation, partition
+from batsched_users.sessions.graph_summary import summarise_graphs
+from batsched_users.sessions.session_graph import build_graph
 from helpers.calling import Called, command
+from helpers.drawn_sessions import LOG, jobs_of
 
 
 def run(folder: Path, *arguments: str) -> Called:
@@ -32,21 +39,25 @@ def test_every_model_is_listed_and_shown_with_its_options(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["list", "fluide"], 2, "'fluid'"),
-        (["learn", "think-times", "nowhere.swf"], 2, "nowhere.swf"),
-        (["compare", "empty.swf"], 1, "empty.swf"),
-        (["sample", "sample", "out.swf", "-U", "week=3"], 2, "'week'"),
+        ("users list fluide", 2, "'fluid'"),
+        ("users learn think-times nowhere.swf", 2, "nowhere.swf"),
+        ("users compare empty.swf", 1, "empty.swf"),
+        ("users sample sample out.swf -U week=3", 2, "'week'"),
+        ("sessions sample out", 2, "got none"),
+        ("sessions -a 60 -m 20 sample out", 2, "--arrival and --max"),
+        ("sessions -a 60 gone.swf out", 2, "gone.swf"),
     ],
 )
 def test_mistakes_are_told_in_one_line(
-    tmp_path: Path, arguments: list[str], code: int, message: str
+    tmp_path: Path, arguments: str, code: int, message: str
 ) -> None:
     (tmp_path / "empty.swf").write_text("")
-    done = run(tmp_path, *arguments)
+    done = command(tmp_path, *arguments.split())
     assert done.returncode == code
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["empty.swf"]
+    assert done.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["empty.swf"]
 
 
 def test_learn_site_writes_a_set_that_the_model_reads(tmp_path: Path) -> None:
@@ -110,3 +121,60 @@ def test_sample_writes_a_log_that_can_be_read_and_simulated(tmp_path: Path) -> N
     assert any("seed 3" in line and "sample" in line for line in made.header_lines)
     run(tmp_path, "sample", "sample", "again.swf.gz", *options)
     assert (tmp_path / "made.swf.gz").read_bytes() == (tmp_path / "again.swf.gz").read_bytes()
+
+
+# Sessions ----------------------------------------------------------------------------------------
+
+
+def sessions(folder: Path, *arguments: str) -> Called:
+    (folder / "log.swf").write_text(LOG)
+    return command(folder, "sessions", *arguments)
+
+
+def sessions_of_user_5(folder: Path) -> list[dict[str, Any]]:
+    content: dict[str, Any] = json.loads((folder / "out/user5.SABjson").read_text())
+    return content["sessions"]  # type: ignore[no-any-return]
+
+
+def test_log_in_files_and_tables_out(tmp_path: Path) -> None:
+    done = sessions(tmp_path, "-a", "60", "log.swf", "out", "--summary", "table.csv")
+    assert done.returncode == 0, done.stderr
+    files = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert files == ["user5.SABjson", "user7.SABjson"]
+    earlier, later = sessions_of_user_5(tmp_path)
+    assert [[job["id"] for job in session["jobs"]] for session in (earlier, later)] == [
+        ["1"],
+        ["3", "4"],
+    ]
+    assert later["preceding_sessions"] == [earlier["id"]]
+    assert later["thinking_time_after_preceding_session"] == [3550]
+    first, second = csv.DictReader((tmp_path / "table.csv").open())
+    assert (first["user"], first["jobs"], first["sessions"]) == ("5", "3", "2")
+    assert (second["user"], second["edges"], second["think_time_median"]) == ("7", "0", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "nb_sessions"),
+    [
+        (["-a", "60", "--boundary", ">"], 1),  # 3600 s do not cut with >
+        (["-l", "59"], 2),  # 3550 s after the end of job 1
+        (["-m", "60"], 1),  # less than an hour after the end of job 1
+    ],
+)
+def test_delimitations(tmp_path: Path, options: list[str], nb_sessions: int) -> None:
+    assert sessions(tmp_path, *options, "log.swf", "out").returncode == 0
+    assert len(sessions_of_user_5(tmp_path)) == nb_sessions
+
+
+def test_summary_of_drawn_sessions() -> None:
+    """Two chained sessions of 2 and 1 jobs and one that overlaps them."""
+    jobs = jobs_of((0, 5), (10, 20), (4_000, 30_000), (20_020, 20_030))
+    graph = build_graph(partition(jobs, Delimitation("arrival", 60))["u"])
+    assert graph.predecessors == [[], [(0, 3_980)], [(0, 20_000)]]
+    numbers = summarise_graphs([graph, graph])
+    assert (numbers.users, numbers.jobs, numbers.sessions, numbers.edges) == (2, 8, 6, 4)
+    assert (numbers.jobs_per_session_max, numbers.longest_path, numbers.arity) == (2, 2, 1)
+    assert numbers.jobs_per_session_mean == pytest.approx(4 / 3)
+    assert numbers.single_job_share == pytest.approx(2 / 3)
+    assert (numbers.think_time_below_1h, numbers.think_time_below_10h) == (0, 1)
+    assert (numbers.think_time_median, numbers.think_time_max) == (11_990, 20_000)

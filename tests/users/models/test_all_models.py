@@ -11,7 +11,7 @@ import pytest
 
 from batsched_py import Workload
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import UsageError
+from batsched_py.errors import BatschedError
 from batsched_py.plugins import plugins
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
@@ -26,6 +26,7 @@ from batsched_users.models.feedback import ThinkTimeFeedback
 from batsched_users.models.fluid import Fluid
 from batsched_users.models.resampled import Resampled
 from batsched_users.models.site import SiteUsers
+from batsched_users.models.sufficient import Sufficient
 from batsched_users.models.synthetic import Synthetic
 from batsched_users.models.weekly import WeeklyUsers
 from helpers.drawn_sessions import log_of_stays
@@ -188,11 +189,15 @@ def test_a_long_run_needs_no_more_memory_than_a_short_one(
     assert more_kept - kept < 16 * (more_jobs - jobs)
 
 
+SIGNAL = {"signal": "1:00-2:00"}
+OPEN_USERS = SIGNAL | {"model": "synthetic"}
 WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (Adjusted, {"tie": "?"}, "tie"),
     (Fluid, {"check": "never"}, "check=never"),
     (ThinkTimeFeedback, {"resampled": "yes"}, "resampled"),
     (Resampled, {"load": -0.5}, "load=-0.5"),
+    (Resampled, {"rare": "a:x:y"}, "USER:BEGIN:END"),
+    (Resampled, {"rare": "a:1:1"}, "USER:BEGIN:END"),
     (Resampled, {"rate": 1000}, "nobody comes twice"),
     (Resampled, {"rate_over": "most"}, "rate_over=most"),
     (Resampled, {"edge_weeks": 25}, "too short"),
@@ -208,6 +213,18 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (SiteUsers, {"distributions": 5}, "distributions=5"),
     (SiteUsers, {"distributions": "nowhere"}, "no such folder.* pooled, logs-alike"),
     (SiteUsers, {"run_times": "thirds", "longest_run_time": 600}, "longest_run_time=600: "),
+    (Sufficient, SIGNAL | {"red": "delais"}, "red=delais: 'delais'"),
+    (Sufficient, SIGNAL | {"red": "delay:0.7,renounce:0.7"}, "at most 1"),
+    (Sufficient, SIGNAL | {"red": "delay:0.1,delay:0.1"}, "delay is there twice"),
+    (Sufficient, SIGNAL | {"shre": 0.5}, "'shre'.*'share'.*signal, model"),
+    (Sufficient, SIGNAL | {"green": "delay"}, "green: "),
+    (Sufficient, SIGNAL | {"yellow": "renounce"}, "yellow=renounce: "),
+    (Sufficient, OPEN_USERS | {"red": "renounce"}, "split=N"),
+    (Sufficient, SIGNAL | {"space_factor": 0}, "space_factor=0"),
+    (Sufficient, SIGNAL | {"alpha": 1000, "space_factor": 0.01}, "alpha=1000: "),
+    (Sufficient, OPEN_USERS | {"split": 4, "alpha": 0.6, "beta": 100}, "'synthetic' too"),
+    (Sufficient, SIGNAL | {"counts_from": "start"}, "counts_from=start"),
+    (Sufficient, SIGNAL | {"model": "sufficient"}, "model=sufficient"),
     (Synthetic, {"jobs": 0.5}, "jobs=0.5"),
     (Synthetic, {"extension": "1 h"}, "extension=1 h: expected a number from 0 to"),
     (Synthetic, {"alpha": 0.3}, "alpha=0.3, beta=None: give both"),
@@ -227,5 +244,5 @@ for log_job in LOG.jobs:
 
 @pytest.mark.parametrize(("model", "options", "message"), WRONG)
 def test_wrong_options(model: Any, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(BatschedError, match=message):
         model(LOG, **options).next_submission()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
-from batsched_py.errors import BatschedError, InvariantError, UsageError
+from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.user_model import EndedJob
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
@@ -359,28 +359,6 @@ def test_probabilities_by_hand() -> None:
     assert drawn == ["delay", "renounce", ""]
     assert read_levers("red", "") == {}
     assert choose_lever({}, 0.5, 0.5) == ""
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"red": "delais"}, "red=delais: 'delais'"),
-        ({"red": "delay:0.7,renounce:0.7"}, "at most 1"),
-        ({"red": "delay:0.1,delay:0.1"}, "delay is there twice"),
-        ({"shre": 0.5}, "'shre'.*'share'.*signal, model"),
-        ({"green": "delay"}, "green: "),
-        ({"yellow": "renounce"}, "yellow=renounce: "),
-        ({"model": "synthetic", "red": "renounce"}, "split=N"),
-        ({"space_factor": 0}, "space_factor=0"),
-        ({"alpha": 1000, "space_factor": 0.01}, "alpha=1000: "),
-        ({"model": "synthetic", "split": 4, "alpha": 0.6, "beta": 100}, "'synthetic' too"),
-        ({"counts_from": "start"}, "counts_from=start"),
-        ({"model": "sufficient"}, "model=sufficient"),
-    ],
-)
-def test_wrong_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(BatschedError, match=said):
-        Sufficient(log_of((0, 1, 1)), **({"signal": WINDOW} | options))
 
 
 def test_logs_without_what_levers_need() -> None:

@@ -98,12 +98,6 @@ def test_rare_behaviour_is_taken_out_of_its_users_trace() -> None:
     assert not pools.temporary
 
 
-@pytest.mark.parametrize("text", ["a:x:y", "a:1:1"])
-def test_what_is_no_rare_behaviour_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"USER:BEGIN:END"):
-        Rare.parse(text)
-
-
 # Resampled -----------------------------------------------------------------------------------
 
 
