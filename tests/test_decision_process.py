@@ -116,12 +116,8 @@ def test_what_a_policy_raises_itself_is_kept_with_the_time() -> None:
 
 
 def test_a_forgotten_yield() -> None:
-    def forgets(now: float, queue: WaitingQueue, machine: Machine) -> None:
-        for job in queue:
-            Start(job)
-
     policy = Policy(None)
-    policy.schedule = forgets  # type: ignore[assignment, method-assign]
+    policy.schedule = lambda *_: None  # type: ignore[assignment, method-assign]
     with pytest.raises(InvariantError, match=r"schedule returned None"):
         run(workload([J(7, 3, 5)], 4), policy)
 
@@ -144,27 +140,31 @@ def test_a_mistake_of_users_is_not_told_as_one_of_the_policy() -> None:
 
 
 class Careless(Chain):
-    """Due at no time, or with something that is no job."""
+    """Due at no time, or for ever, with something that is no job, or nothing."""
 
-    def __init__(self, due: Any, submitted: Any) -> None:
+    def __init__(self, due: Any, *submitted: Any) -> None:
         super().__init__([1], 0)
-        self.due, self.submitted = due, submitted
+        self.at, self.submitted = due, submitted
+
+    def next_submission(self) -> Any:
+        return self.at
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        return [self.submitted]
+        return self.submitted
 
 
 @pytest.mark.parametrize(
-    ("due", "submitted", "error_text"),
+    ("users", "error_text"),
     [
-        (None, None, r"next_submission\(\) is None"),
-        (nan, None, "is nan"),
-        (0.0, "x", "submitted 'x'"),
+        (Careless(None), r"next_submission\(\) is None"),
+        (Careless(nan), "is nan"),
+        (Careless(0.0, "x"), "submitted 'x'"),
+        (Careless(0.0), "still due"),
     ],
 )
-def test_mistakes_of_a_user_model(due: Any, submitted: Any, error_text: str) -> None:
+def test_mistakes_of_a_user_model(users: Careless, error_text: str) -> None:
     with pytest.raises(InvariantError, match=error_text):
-        simulate_users(Careless(due, submitted), Fcfs())
+        simulate_users(users, Fcfs())
 
 
 def test_policies_read_users_and_estimates() -> None:
@@ -249,18 +249,6 @@ def test_times_with_six_decimals_as_batsim_prints_them() -> None:
     options = Options(dynamic_jobs=True, profile_reuse=True)
     simulator = Simulator(make_homogeneous(4, 3.0), [], options)
     assert len(simulator.run(printed).jobs) == 40
-
-
-class Stuck(Chain):
-    """Due for ever, with nothing to submit."""
-
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        return []
-
-
-def test_users_who_never_move_on_are_stopped() -> None:
-    with pytest.raises(InvariantError, match="still due"):
-        simulate_users(Stuck([9], 0), Fcfs())
 
 
 def test_a_rejection_by_the_policy_gives_users_another_turn() -> None:

@@ -58,12 +58,6 @@ class Timetable:
         """Return what it was told, only of these kinds."""
         return [e for message in self.seen for e in message.events if isinstance(e, kinds)]
 
-    def times(self, *kinds: type[m.Event]) -> list[float]:
-        """Return when it was told of such events."""
-        return [
-            message.now for message in self.seen for e in message.events if isinstance(e, kinds)
-        ]
-
 
 def say(kind: type[m.Event], **fields: Any) -> Make:
     return lambda now: kind(timestamp=now, **fields)

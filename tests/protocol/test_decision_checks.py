@@ -31,6 +31,7 @@ def begun(*, strict: bool = True, **config: bool) -> Referee:
         config={name.replace("_", "-"): value for name, value in config.items()},
         storage_resources=[{"id": 4}],
         workloads={"w0": ""},
+        profiles={"w0": {"p": {"type": "delay", "delay": 9}}},
     )
     referee.check_message(m.Message(0.0, [start, submitted("a", 2), submitted("b")]))
     referee.check_reply(

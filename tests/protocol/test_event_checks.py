@@ -14,6 +14,7 @@ from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee.referee import Referee
 from helpers.wire import message
+from protocol import test_decision_checks as decision_checks
 
 NB_RESOURCES = 5
 Said = dict[str, Any]
@@ -21,27 +22,7 @@ Said = dict[str, Any]
 
 def begun() -> Referee:
     """A referee at 1 s: of four processors and a storage (4), job a (size 2) has 0-1; b waits."""
-    hosts = [{"id": at} for at in range(NB_RESOURCES)]
-    begins = {
-        "nb_resources": 5,
-        "nb_compute_resources": 4,
-        "nb_storage_resources": 1,
-        "compute_resources": hosts[:4],
-        "storage_resources": hosts[4:],
-        "config": {"dynamic-jobs-enabled": True, "dynamic-jobs-acknowledged": True},
-        "workloads": {"w0": "w.json"},
-        "profiles": {"w0": {"p": {"type": "delay", "delay": 9}}},
-    }
-    jobs = [
-        {"id": f"w0!{name}", "subtime": 0, "res": size, "profile": "p"}
-        for name, size in (("a", 2), ("b", 1))
-    ]
-    referee = Referee()
-    submitted = [("JOB_SUBMITTED", {"job_id": job["id"], "job": job}) for job in jobs]
-    referee.check_message(read(message(0.0, ("SIMULATION_BEGINS", begins), *submitted)))
-    reply(referee, 0.0, [say("EXECUTE_JOB", job_id="w0!a", alloc="0-1")])
-    referee.check_message(read(message(1.0)))
-    return referee
+    return decision_checks.begun(dynamic_jobs_enabled=True, dynamic_jobs_acknowledged=True)
 
 
 def read(raw: bytes) -> m.Message:

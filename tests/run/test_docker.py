@@ -160,35 +160,31 @@ def test_a_container_that_is_out_of_memory_says_so(engine: MagicMock, folder: Ru
     """Who ends well was not killed, whatever else was in its container."""
     container = engine.containers.create.return_value
     container.reload.side_effect = None
-    for code in (0, 137):
-        container.attrs = {
-            "State": {"Status": "exited", "ExitCode": code, "OOMKilled": True},
-            "HostConfig": {"Memory": 2**26},
-        }
-        with started(DockerLauncher(), folder) as process:
-            if code == 0:
-                assert process.poll() == 0
-                continue
-            with pytest.raises(SimulationError, match="64 MiB"):
-                process.poll()
+    state: dict[str, Any] = {"Status": "exited", "ExitCode": 0, "OOMKilled": True}
+    container.attrs = {"State": state, "HostConfig": {"Memory": 2**26}}
+    with started(DockerLauncher(), folder) as process:
+        assert process.poll() == 0
+    state["ExitCode"] = 137
+    out_of_memory = pytest.raises(SimulationError, match="64 MiB")
+    with started(DockerLauncher(), folder) as process, out_of_memory:
+        process.poll()
+
+
+OURS = f"{os.getuid()}:{os.getgid()}"
 
 
 @pytest.mark.parametrize(
-    ("security", "expected"),
-    [
-        ("name=rootless", {"user": "0:0"}),
-        ("name=userns", {"user": f"{os.getuid()}:{os.getgid()}", "userns_mode": "host"}),
-    ],
+    ("security", "user", "mode"), [("rootless", "0:0", None), ("userns", OURS, "host")]
 )
 def test_the_user_is_ours_where_users_have_other_numbers(
-    engine: MagicMock, folder: RunFolder, security: str, expected: dict[str, str]
+    engine: MagicMock, folder: RunFolder, security: str, user: str, mode: str | None
 ) -> None:
     """Real Batsim ends with SIGSEGV where it cannot write."""
-    engine.info.return_value["SecurityOptions"].append(security)
+    engine.info.return_value["SecurityOptions"].append(f"name={security}")
     created, command = of_the_container(engine, folder)
-    assert {name: created[name] for name in ("user", "userns_mode") if name in created} == expected
-    assert f" --user {expected['user']} " in command
-    assert (" --userns host " in command) == ("userns_mode" in expected)
+    assert (created["user"], created.get("userns_mode")) == (user, mode)
+    assert f" --user {user} " in command
+    assert (" --userns host " in command) == (mode == "host")
 
 
 def test_one_variable_names_the_image(engine: MagicMock, monkeypatch: pytest.MonkeyPatch) -> None:

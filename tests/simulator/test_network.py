@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import PlatformError
+from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.network import Network
 from batsched_py.simulator.platform.platform_reader import read_platform
 from helpers.parallel_tasks_twin import one_by_one
@@ -18,10 +19,21 @@ from helpers.scripted_schedulers import Timetable, compute, execute, job, simula
 MASTER = '<host id="master_host" speed="1Gf" coordinates="0 0 0"/>'
 
 
-def network_of(folder: Path, body: str) -> Network:
+def platform_of(folder: Path, body: str) -> Platform:
     path = folder / "platform.xml"
     path.write_text(f'<platform version="4.1">{body}</platform>')
-    return read_platform(path).network
+    return read_platform(path)
+
+
+def network_of(folder: Path, body: str) -> Network:
+    return platform_of(folder, body).network
+
+
+def with_cluster(attributes: str, radical: str) -> str:
+    return (
+        f'<zone id="z" routing="Full">{MASTER}<cluster id="c" prefix="n" suffix="" '
+        f'radical="{radical}" speed="1Gf" {attributes}/></zone>'
+    )
 
 
 def way(network: Network, source: str, target: str) -> tuple[list[str], float]:
@@ -49,11 +61,7 @@ LOOPBACK = 'loopback_bw="5" loopback_lat="7"'
 def test_kinds_of_clusters(
     tmp_path: Path, attributes: str, links: str, links_to_itself: str, latency: float
 ) -> None:
-    body = (
-        f'<zone id="z" routing="Full">{MASTER}<cluster id="c" prefix="n" suffix="" radical="0-2" '
-        f'speed="1" bw="8bps" lat="1" {attributes}/></zone>'
-    )
-    network = network_of(tmp_path, body)
+    network = network_of(tmp_path, with_cluster(f'bw="8bps" lat="1" {attributes}', "0-2"))
     assert way(network, "n0", "n1") == (links.split(), latency)
     assert way(network, "n0", "n0")[0] == links_to_itself.split()
     by_name = {link.name: link for link in network.links}
@@ -76,14 +84,10 @@ def test_how_long_all_of_a_cluster_talk(
     tmp_path: Path, policy: str, backbone: str, seconds: float
 ) -> None:
     """100 MB for each pair of four hosts, over links of 100 MB/s: Batsim 4.2.0's times."""
-    path = tmp_path / "platform.xml"
-    path.write_text(
-        f'<platform version="4.1"><zone id="z" routing="Full">{MASTER}<cluster id="c" prefix="n" '
-        f'suffix="" radical="0-3" speed="1Gf" bw="100MBps" lat="0us" sharing_policy="{policy}" '
-        f"{backbone}/></zone></platform>"
-    )
+    links = f'bw="100MBps" lat="0us" sharing_policy="{policy}" {backbone}'
+    platform = platform_of(tmp_path, with_cluster(links, "0-3"))
     load = workload({"p": compute(0, com=1e8)}, job("j", "p", size=4))
-    outcome = simulate(Timetable({0: [execute("w0!j", "0-3")]}), load, platform=read_platform(path))
+    outcome = simulate(Timetable({0: [execute("w0!j", "0-3")]}), load, platform=platform)
     assert outcome.jobs[0].finish_time == pytest.approx(seconds)
 
 

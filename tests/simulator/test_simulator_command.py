@@ -315,16 +315,9 @@ def test_a_text_for_the_scheduler(arguments: list[str], text: bytes, call: Call)
     assert first[4:] == text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "version"),
-    [
-        ([], "v4.2.0"),
-        (["--protocol", "5"], "v5.0.0-rc2"),
-        (["-s", "tcp://a:1", ""], "v5.0.0-rc2"),
-    ],
-)
-def test_its_version(arguments: list[str], version: str | None, call: Call) -> None:
-    for given in ([*arguments, "--version"], ["--version", *arguments]):
-        said = call(*given).stdout
-        match = re.fullmatch(r"batsched-py [\w.]+ \(stand-in for Batsim (\S+)\)\n", said)
-        assert (match and match[1]) == version
+def test_its_version(call: Call) -> None:
+    of_5 = ["--protocol", "5"], ["-s", "tcp://a:1", ""]
+    for arguments, version in (([], "v4.2.0"), *((some, "v5.0.0-rc2") for some in of_5)):
+        for given in ([*arguments, "--version"], ["--version", *arguments]):
+            said = call(*given).stdout
+            assert re.fullmatch(rf"batsched-py \S+ \(stand-in for Batsim {version}\)\n", said)
