@@ -78,16 +78,11 @@ touch hangs
 {STUBBORN}
 """
 """A Batsim that does not want to end, nor does what it started."""
+SIMULATE = ["simulate", "log.swf", "-e", "out", "--scheduler", "policies.py:{}"]
 COMMANDS = {
-    "simulate": ["simulate", "log.swf", "--scheduler", "policies.py:{}", "-e", "out"],
-    "socket": [
-        *("simulate", "log.swf", "--scheduler", "policies.py:{}", "-e", "out"),
-        *("--backend", "socket"),
-    ],
-    "batsim": [
-        *("simulate", "log.swf", "-e", "out", "--backend", "batsim"),
-        *("--batsim", "sh stubborn"),
-    ],
+    "simulate": SIMULATE,
+    "socket": [*SIMULATE, "--backend", "socket"],
+    "batsim": [*SIMULATE[:4], "--backend", "batsim", "--batsim", "sh stubborn"],
     "campaign": ["campaign", "test.toml", "-e", "out", "--jobs", "1", "--no-report"],
 }
 CASES = [
