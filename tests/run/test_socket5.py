@@ -37,15 +37,12 @@ def check_equal(case: Case, one: str, other: str) -> None:
     if one == other or not case.name.startswith("`grid`"):
         assert one == other
         return
-    for ours, theirs in zip(*map(rows, (one, other)), strict=True):
+    tables = (csv.DictReader(text.splitlines()) for text in (one, other))
+    for ours, theirs in zip(*tables, strict=True):
         fields = {name for name in ours if ours[name] != theirs[name]}
         assert fields <= {"stretch"}
         assert not fields or ours["execution_time"] == "0.000010"
         assert float(ours["stretch"]) == pytest.approx(float(theirs["stretch"]), rel=0, abs=0.1)
-
-
-def rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(text.splitlines()))
 
 
 @pytest.mark.parametrize(
