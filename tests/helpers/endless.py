@@ -111,6 +111,11 @@ class AlwaysDue(Users):
         return [self.job(now)]
 
 
+class AlwaysDueLater(AlwaysDue):
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+        return super().jobs_to_submit(now) if now else Users.jobs_to_submit(self, now)
+
+
 class NoEndOfJobs(Users):
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         while True:

@@ -159,22 +159,25 @@ def test_jobs_that_a_batsim_cannot_register(
         process.answer(begin(**VERSIONS[version]))
 
 
-class KillsTwice:
-    """Starts the job, then kills it twice at the next instant."""
+class Kills:
+    """Starts the job, then kills it ``times`` times at the next instant."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
 
     def schedule(self, now: float, queue: Any, machine: Any) -> Iterator[Decision]:
         for job in list(machine.releases()):
-            yield Kill(job)
-            yield Kill(job)
+            yield from [Kill(job)] * self.times
         for job in list(queue):
             yield Start(job)
 
 
-def test_batsim5_aborts_on_a_second_kill() -> None:
-    for version in VERSIONS:
-        process = DecisionProcess(KillsTwice(), six_decimals=True)
-        process.answer(begin(**VERSIONS[version]))
-        process.answer(m.Message(0.0, [submitted("a")]))
-        aborts = pytest.raises(InvariantError, match=r"\.py:\d+.*killed twice")
-        with aborts if version == "5" else nullcontext():
-            process.answer(m.Message(1.0, [submitted("b", now=1.0)]))
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_batsim5_aborts_on_a_second_kill(version: str, times: int) -> None:
+    process = DecisionProcess(Kills(times), six_decimals=True)
+    process.answer(begin(**VERSIONS[version]))
+    process.answer(m.Message(0.0, [submitted("a")]))
+    aborts = pytest.raises(InvariantError, match=r"\.py:\d+.*killed twice")
+    with aborts if (version, times) == ("5", 2) else nullcontext():
+        process.answer(m.Message(1.0, [submitted("b", now=1.0)]))

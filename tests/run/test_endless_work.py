@@ -74,6 +74,7 @@ def test_a_gap_of_a_log_is_no_idle_time() -> None:
         (endless.Users, "jobs=inf,jobs_at_once=1,messages=5,idle_time=1,jobs=30", "given twice"),
         (endless.AtOnce, "jobs_at_once=200", r"at 0\.0: AtOnce .* 201 jobs"),
         (endless.AlwaysDue, "jobs_at_once=200", "AlwaysDue .* 201 jobs"),
+        (endless.AlwaysDueLater, "jobs_at_once=200", r"at 6\.0: AlwaysDueLater .* 201 jobs"),
         (endless.NoEndOfJobs, "jobs_at_once=200", "NoEndOfJobs .* 201 jobs"),
         (endless.NoEndOfJobs, "jobs=200", "NoEndOfJobs .* 202 jobs"),
         (endless.NeverReady, "messages=200", "changed nothing"),

@@ -185,15 +185,20 @@ def test_priorities_of_ups(a_user: float, rank: int, waited: float, expected: fl
     queue = WaitingQueue()
     now = 1e6
     for number in range(1, 6):  # user n has n units of work, and so the rank n
-        job = Job(f"w0!{number}", number, number, None, 100.0, now, {}, user=str(number))
+        job = Job(f"w0!{number}", number, number, None, 1.0, now, {}, user=str(number))
         if number == rank:
             job.submit_time = now - waited
         queue.append(job)
+    columns = queue.view(JobArrays)
+    for number in (6, 7):  # jobs that do not wait any more
+        started = Job(f"w0!{number}", number, 1, None, 1.0, now, {}, user="1")
+        queue.append(started)
+        queue.remove(started)
     ups = Ups(a_user=a_user)
-    priorities = ups.order.priority(now, queue.view(JobArrays))  # type: ignore[attr-defined]
+    priorities = ups.order.priority(now, columns)  # type: ignore[attr-defined]
     assert priorities[rank - 1] == pytest.approx(expected)
-    of_users = ups.backfill_order.priority(now, queue.view(JobArrays))  # type: ignore[attr-defined]
-    assert of_users.tolist() == [1 / n for n in range(1, 6)]
+    of_users = ups.backfill_order.priority(now, columns)  # type: ignore[attr-defined]
+    assert of_users[:5].tolist() == [1 / n for n in range(1, 6)]
 
 
 def test_criticality_of_the_paper() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import inf
 from typing import Any
@@ -14,8 +14,9 @@ from msgspec import structs
 
 from batsched_py import Job, Machine, WaitingQueue
 from batsched_py.errors import UsageError
+from batsched_py.schedulers.multifactor.accounts_file import Account, Accounts, User
 from batsched_py.schedulers.multifactor.fair_share_tree import FairShareTree
-from batsched_py.schedulers.multifactor.priority import Priority, SizeFactor, Weights
+from batsched_py.schedulers.multifactor.priority import MANY, Priority, SizeFactor, Weights
 from batsched_py.schedulers.multifactor.waiting_order import WaitingOrder
 
 DAY = 86_400.0
@@ -61,6 +62,12 @@ FACTORS: list[tuple[str, dict[str, int], dict[str, Any], float, dict[str, Any], 
     ("nice is subtracted", {"jobsize": 100}, {"nice": 15}, 0, {}, 10),
     ("the sum", ALL, {"queue": 7}, 3.5 * DAY, QOS, 50 + 100 + 25 + 25 + 25),
 ]
+
+
+ACCOUNTS = Accounts((Account("a", priority=5),), (User("v", "a", priority=10), User("u", "a")))
+FACTORS.append(
+    ("association: of the account", {"assoc": 100}, {}, 0, {"tree": FairShareTree(ACCOUNTS)}, 50)
+)
 
 
 @pytest.mark.parametrize("case", FACTORS, ids=lambda case: case[0])
@@ -117,6 +124,14 @@ EVENTS = st.lists(
 )
 
 
+@pytest.fixture(params=[1, MANY], ids=["by arrays", "one by one"])
+def _many(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("batsched_py.schedulers.multifactor.priority.MANY", request.param)
+        yield
+
+
+@pytest.mark.usefixtures("_many")
 @given(EVENTS, st.sampled_from([0.0, 500.0]), st.sampled_from([100.0, 1000.0, 1e6]))
 def test_the_kept_order_is_that_of_all_priorities(
     events: Sequence[tuple[str, int, int, str, int]], calc_period: float, max_age: float

@@ -119,6 +119,7 @@ def test_values_within(write: Write) -> None:
 
 PRICES = "time,price\n0,1\n1,2\n"
 FALLING = "time,price\n0,3\n1,2\n"
+SHORT = "time,state\n1e6,red\n1000001,green\n"
 LATE = "time,price\n1e13,1\n2e13,3\n"
 
 
@@ -147,6 +148,7 @@ LATE = "time,price\n1e13,1\n2e13,3\n"
         (PRICES + "2,n/e\n", {"red_from": 2}, ":4: 'n/e' .*'price'"),
         # A round of seconds would be gone through for ever, and last digits lose a short state.
         (FALLING, {"red_from": 2, "repeats": True}, "longer time"),
+        (SHORT, {"repeats": True}, "longer time"),
         (LATE, {"red_from": 2, "repeats": True}, "expected"),
     ],
 )

@@ -141,6 +141,7 @@ def test_log_in_files_and_tables_out(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     files = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert files == ["user5.SABjson", "user7.SABjson"]
+    assert ["sessions", "3"] in [line.split() for line in done.stdout.splitlines()]
     earlier, later = sessions_of_user_5(tmp_path)
     assert [[job["id"] for job in session["jobs"]] for session in (earlier, later)] == [
         ["1"],

@@ -102,6 +102,8 @@ def test_order_dependencies_and_offsets_are_kept(
     (trace,) = traces(jobs, Delimitation.parse(SESSIONS)).values()
     for place, batch in enumerate(trace.batches):
         starts = [played[job.id].submit for job in batch.jobs]
+        thought = ["think_time" in played[job.id].job.extra for job in batch.jobs]
+        assert not any(thought[1:])
         offsets = [job.submit_time - batch.start for job in batch.jobs]
         assert [start - starts[0] for start in starts] == pytest.approx(offsets)
         for j in batch.depends_on:
