@@ -104,6 +104,24 @@ def test_no_command_is_overlooked() -> None:
                 assert not unmarked, f"{name_of(page)}: write `$ {unmarked[0]}`"
 
 
+def test_the_options_of_the_simulator_are_those_of_its_page() -> None:
+    """But for ``--protocol``, which has a section of its own, and for what is refused."""
+    section = (DOCS / "simulator.md").read_text().partition("\n## Options\n")[2]
+    lines = section.partition("\n## ")[0].splitlines()
+    accepted = "\n".join(line for line in lines if "refused by name" not in line)
+    named = set(re.findall(r"`(--?\w[\w-]*)", accepted))
+    shown = calling.command(None, "simulator", "-h").stdout.partition("\nOptions:\n")[2]
+    beginnings = [
+        re.split(" {2,}", line.strip())[0] for line in shown.partition("\n\n")[0].splitlines()
+    ]
+    options = [
+        set(re.findall(r"(?<![\w-])--?\w[\w-]*", text)) for text in beginnings if "-" in text
+    ]
+    options = [forms for forms in options if forms and not forms & {"--protocol", "--help"}]
+    assert [forms for forms in options if not forms & named] == []
+    assert named <= set().union(*options)
+
+
 @pytest.mark.parametrize("name", ["campaigns.md", "reports.md", "results.md", "users.md"])
 def test_code_works(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What others show as a file is run by their commands; functions are defined here only."""

@@ -82,22 +82,6 @@ def test_campaign_files_expand_to_different_runs(study: str) -> None:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_the_report_of_a_study_is_not_about_other_runs(study: str, tmp_path: Path) -> None:
-    path = tmp_path / "ours.toml"
-    report = str(FOLDER / study / "report.py:report")
-    for file in FILES[study]:
-        name = f"{study}/{file.stem}"
-        path.write_text(f'extends = "{name}"\n[run]\n')
-        assert read_campaign(path).report == report
-        assert not read_campaign(path).is_part
-        assert read_campaign(path).title == read_campaign(find_campaign(name)).title
-    path.write_text(f'extends = "{study}"\ntitle = "Ours"\n[run]\nshake = 12345\n')
-    ours = read_campaign(path)
-    for_any_runs = study == "site"
-    assert (ours.title, ours.report) == ("Ours", report if for_any_runs else None)
-
-
-@pytest.mark.parametrize("study", STUDIES)
 def test_a_campaign_that_has_just_begun_shows_that_nothing_is_known(study: str) -> None:
     module = importlib.import_module(f"batsched_studies.{study}.report")
     made = module.report(MadeUpCampaign([], study))

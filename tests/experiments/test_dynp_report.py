@@ -147,17 +147,6 @@ def test_months_add_up_to_the_trace(trace: str) -> None:
         assert min(own) <= value <= max(own)
 
 
-# The campaign files
-
-
-def policy(settings: Any) -> Any:
-    row = {
-        "scheduler": settings.scheduler,
-        "scheduler_options": json.dumps(settings.scheduler_options),
-    }
-    return measures.read_policy(row)
-
-
 # The report
 
 
@@ -212,18 +201,6 @@ def test_cases_beside_the_thesis() -> None:
     assert found["no switch", ""].thesis_share == pytest.approx(9.00, abs=0.01)
 
 
-def all_runs() -> list[dict[str, Any]]:
-    return [
-        make_run(order="fcfs"),
-        make_run(order="sjf"),
-        make_run(statistics=STATISTICS),
-        make_run(legacy_fcfs_list_order=True, statistics=STATISTICS),
-        make_run(slackness=2.0),
-        make_run(metric="makespan"),
-        make_run(decider="sjf-preferred"),
-    ]
-
-
 def report(*runs: dict[str, Any]) -> Report:
     made = study_report(FakeResults(list(runs)))
     assert isinstance(made, Report)
@@ -232,7 +209,8 @@ def report(*runs: dict[str, Any]) -> Report:
 
 
 def test_report_of_both_orders_of_the_list_of_fcfs() -> None:
-    made = report(*all_runs())
+    legacy = make_run(legacy_fcfs_list_order=True, statistics=STATISTICS)
+    made = report(make_run(order="fcfs"), make_run(statistics=STATISTICS), legacy)
     frame = table_of(made, "deciders_kth_sp2_1996_2").frame
     row = frame[frame["fcfs_list"] == "legacy"].iloc[0]
     assert (row["SLDwA"], row["SLDwA, thesis"]) == (2.0, 2.5812)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +9,9 @@ import pytest
 from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, list_names
 from batsched_py.support.installation import PROGRAM
 from batsched_studies.real_batsim import page
-from batsched_studies.real_batsim.cases import CASES, Case
+from batsched_studies.real_batsim.cases import CASES
 from batsched_studies.real_batsim.comparison import compare_sides
-from batsched_studies.real_batsim.two_simulators import OutputFiles, make_run
+from batsched_studies.real_batsim.two_simulators import make_run
 from helpers.sealed_runs import seal, unsealed
 
 BY_NAME = {case.name: case for case in CASES}
@@ -80,31 +78,3 @@ def test_the_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         [f"{case.group}: 1 cases, {jobs} jobs", page.format_entry(case)]
         for case, jobs in zip(cases, (383, 400), strict=True)
     ]
-
-
-def test_shaken_orders_are_beside_another_schedule(tmp_path: Path) -> None:
-    """Here in the place of Batsim: another order too, in which other jobs come."""
-
-    def run(side: str, folder: Path) -> OutputFiles:
-        shake = {"embedded": None, "batsim": 7}[side]
-        return make_run(users="weekly", user_options=users, shake=shake)("embedded", folder)
-
-    users = {"nb_users": 40, "weeks": 1}
-    seeds = [make_run(users="weekly", user_options=users, shake=seed) for seed in range(2)]
-    case = Case("users", "shaken", "", run, shaken=seeds)
-    comparison = page.compare_case(case, tmp_path)
-    assert not comparison.same_schedule
-    low, high = sorted(comparison.shaken_waits)
-    row = page.make_row(case, comparison)
-    assert row.endswith(f" {low / 3600:.1f} to {high / 3600:.1f} h. |")
-
-
-def test_without_batsim_it_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(sys, "argv", ["real_batsim"])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("batsched_studies.real_batsim", run_name="__main__")
-    assert ended.value.code == 2
-    assert "'batsim'" in capsys.readouterr().err

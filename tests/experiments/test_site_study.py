@@ -26,7 +26,6 @@ from helpers.made_up_site import (
     EASY,
     FEWER,
     MORE,
-    POOR,
     TURNED,
     made_up,
     of,
@@ -200,7 +199,6 @@ NO_INTERVALS = {f"{side}_{name}": nan for side in SIDES for name in MEASURES}
 @pytest.mark.parametrize(
     ("numbers", "said"),
     [
-        (POOR, "**Mind"),
         (replay(share_explained=-0.5, low_share_explained=-0.7, high_share_explained=-0.3), "**M"),
         (replay(), "level and order"),
         (replay(low_rank_correlation=0.5), "in part"),
@@ -208,7 +206,6 @@ NO_INTERVALS = {f"{side}_{name}": nan for side in SIDES for name in MEASURES}
         ({}, "not known"),
         (replay(**NO_INTERVALS), "in part"),
         (replay(**NO_INTERVALS, relative_bias=0.4), "in part"),
-        (replay(**NO_INTERVALS, relative_bias=8.0), "**Mind"),
         (replay(**NO_INTERVALS, relative_bias=-0.6), "**Mind"),
         (replay(**NO_INTERVALS, rank_correlation=-0.1), "**Mind"),
         (replay(**NO_INTERVALS, share_explained=-40.0), "**Mind"),
@@ -306,22 +303,6 @@ def test_what_a_limit_takes_is_no_reaction() -> None:
     assert "wait **less**" not in made.summary
     changes = table_of(made, "changes_sample").frame
     assert one_row(changes, change=MORE, users="fluid")["work_weekly"] == pytest.approx(-50)
-
-
-def test_who_brings_the_same_jobs_whatever_happens_submits_neither_more_nor_less() -> None:
-    """What is submitted in the measured weeks only comes earlier, as do busy processors."""
-    fixed = {"all_jobs": 2400.0} | work(1.05) | {"busy": 0.9}
-    as_it_is = {("as it is", kind): {"all_jobs": 2400.0} for kind in ("a60", "fluid")}
-    changed = {(change, "a60"): fixed for change in (MORE, FEWER, EASY)}
-    made = of(TURNED, kinds=["rigid", "a60", "fluid"], numbers=as_it_is | changed)
-    told = texts(made)
-    assert "whatever happens" in told
-    assert "More work" not in told
-    assert "utilisation" not in set(table_of(made, "conclusions_sample").frame["what"])
-    # three changes; fluid users have three answers each, a60 two
-    assert "Of 15 answers" in made.summary
-    # two kinds of users who submit the same are no such where their waits are, too
-    assert "whatever happens" not in texts(of(dict.fromkeys(TURNED, 1.0)))
 
 
 # Answers that are other ones where users react --------------------------------------------------

@@ -21,8 +21,8 @@ from batsched_studies.semi_open.reopening import (
     Case,
     Measured,
 )
-from batsched_studies.user_models import locality, sessions, thinking
 from batsched_studies.user_models import page as user_models_page
+from batsched_studies.user_models import sessions
 from batsched_users.analytic import Reopen, reopen
 from batsched_users.analytic.reopen_queue import exponential
 
@@ -111,30 +111,6 @@ def test_pools_of_kth(shared: Path) -> None:
     assert row.endswith(
         "| 102 / 25,202 | **102 / 25,202** | 66 / 2,349 | 84 / 3,087 | **66 / 2,349** |"
     )
-
-
-def test_locality_of_kth(shared: Path) -> None:
-    """What is measured on the log; resampled workloads take too long for a test."""
-    rows = locality.make_locality_rows(KTH, locality.measure_log(shared, KTH), [])
-    page = section("Locality and self-similarity")
-    starts = [row.removesuffix("|  |  |") for row in rows]
-    assert all(any(line.startswith(start) for line in page) for start in starts)
-
-
-def test_similarity_of_kth(shared: Path) -> None:
-    page = section("Similarity of a user's jobs")
-    for (row,) in locality.make_similarity_rows(shared, KTH).values():
-        assert row in page
-
-
-def test_think_times_of_kth(shared: Path) -> None:
-    row = thinking.make_think_time_rows(shared, {KTH: thinking.PAPER_LOGS[KTH]})[0]
-    assert row in section("Think times against response times")
-
-
-def test_facts_of_kth(shared: Path) -> None:
-    (row,) = thinking.make_fact_rows(shared, KTH)["facts"]
-    assert row in section("Facts of site-level simulation")
 
 
 # The page docs/semi-open.md is what its command writes; its verdicts on small s-------------------

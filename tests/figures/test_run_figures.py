@@ -198,6 +198,15 @@ def test_steps_are_those_of_a_slow_twin(rows: list[tuple], edges: list[int]) -> 
         levels = [level(half / 2) for half in range(left, right)]
         assert parts.mean[part] == pytest.approx(np.mean(levels))
         assert (parts.least[part], parts.most[part]) == (min(levels), max(levels))
+    assert intervals.means(np.array(edges) / 2) == pytest.approx(parts.mean)
+
+
+def test_nothing_and_no_time_in_between() -> None:
+    for times in ([], [3.0]):
+        intervals = Intervals(*2 * [np.array(times)])
+        assert intervals.at(np.array([3.0, 4])).tolist() == [0, 0]
+        first, second = intervals.means(np.array([2.0, 5, 5]))
+        assert (first, np.isnan(second)) == (0, True)
 
 
 @given(st.integers(0, 5))

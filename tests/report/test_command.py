@@ -43,6 +43,13 @@ from batsched_py.cli import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 main()
 """
+KILLED = """
+import os
+os.replace = lambda *files: os._exit(9)
+from batsched_py.cli import main
+main()
+"""
+"""Ends, without a word, where a whole file gets its name."""
 
 
 @pytest.fixture(scope="module")
@@ -168,21 +175,29 @@ def test_a_page_follows_its_campaign_until_all_runs_have_ended(
     assert (folder / "report" / "matrix_rigid.csv").exists()
 
 
+def called(folder: Path, program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.run(call, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
+
+
 def limited(folder: Path, most: int, *arguments: object) -> str:
     """Return the error of a command that can write files of so many bytes."""
-    call = [sys.executable, "-c", LIMITED, *map(str, (most, *arguments))]
-    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, timeout=LIMIT)
+    done = called(folder, LIMITED, most, *arguments)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     return done.stderr
 
 
 @pytest.mark.process
-def test_a_full_disk_is_a_line_and_leaves_the_old_page(folder: Path, tmp_path: Path) -> None:
+def test_a_full_disk_or_a_kill_leaves_the_old_page(folder: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(folder.parent, tmp_path / "copy")
     (copy / "out" / "report.html").write_text("old")
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
     assert "File too large" in limited(copy, 50_000, "report", "out")
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+    assert called(copy, KILLED, "report", "out").returncode == 9
+    (left,) = [path for path in copy.rglob("*") if ".part" in path.name]
+    left.unlink()
     assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-from io import StringIO
 from pathlib import Path
 
 import altair as alt
@@ -16,15 +15,15 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from batsched_py.errors import OutputError
-from batsched_py.report import Column, Figure, Report, Section, Table, Verdict
-from batsched_py.report.formatting import find_marked_cells, format_cell, format_rows, is_numeric
+from batsched_py.report import Column, Figure, Report, Section, Table
+from batsched_py.report.formatting import format_cell, format_rows
 from batsched_py.report.forms.export_files import (
     collect_data,
     format_markdown,
     render_figure,
     write_files,
 )
-from batsched_py.report.forms.terminal import print_report, print_table
+from batsched_py.report.forms.terminal import print_table
 from helpers.made_up_report import a_report, published_table
 
 
@@ -54,16 +53,7 @@ def test_four_significant_digits_are_enough_to_read_a_number_back(value: float) 
     assert float(format_cell(value)) == pytest.approx(value, rel=6e-4)
 
 
-def test_only_shown_columns_and_marks() -> None:
-    assert format_rows(published_table())[1] == ["CTC", "325.5", "300", "0.085"]
-    assert find_marked_cells(published_table()) == {(1, 1)}
-    frame = pd.DataFrame({"a": [1.0, None], "b": ["a", None], "c": [None, None]})
-    assert find_marked_cells(Table("t", "T", frame, (Column("a"),), marks=((0, "b"),))) == set()
-    table = Table("t", "T", frame)  # a column of numbers may miss some
-    assert [is_numeric(table, column) for column in table.shown] == [True, False, False]
-
-
-def test_lines_below_a_value_stay_lines_in_every_form() -> None:
+def test_lines_below_a_value_stay_in_their_row() -> None:
     """Of a campaign with replications: a change, its interval, and whether it is clear."""
     frame = pd.DataFrame({"wait": [10.0], "words": ["+5 %\n(\N{MINUS SIGN}1 to +11)\nwithin\x1b"]})
     table = Table("t", "T", frame, (Column("wait", below="words"),))
@@ -71,10 +61,6 @@ def test_lines_below_a_value_stay_lines_in_every_form() -> None:
     assert format_rows(table) == [[f"10.00\n{change}"]]
     report = Report("T", "", (Section("S", (table,)),))
     assert f"| 10.00 {' '.join(change.split(chr(10)))} |" in format_markdown(report)
-    printed = StringIO()
-    print_report(report, Console(file=printed, width=80))
-    for line in ("10.00", *change.split("\n")):
-        assert line in [printed_line.strip() for printed_line in printed.getvalue().splitlines()]
 
 
 # Reports as files --------------------------------------------------------------------------------
@@ -145,20 +131,6 @@ def test_no_line_is_longer_than_the_terminal_and_no_number_is_lost(width: int) -
     blocks = sum("policy" in line for line in lines)
     assert blocks == sum("easy" in line for line in lines)  # labels stand in every block
     assert blocks > 1 or width == 120
-
-
-def test_claims_that_cannot_be_told_are_one_line() -> None:
-    verdicts = (
-        *(Verdict(f"Claim {n}", None, "Nothing.") for n in range(5)),
-        Verdict("Claim 5", True, "A number."),
-    )
-    console, text = printed()
-    print_report(Report("T", "", (), verdicts), console)
-    lines = text.getvalue().splitlines()
-    (line,) = [line for line in lines if "cannot be told:" in line]
-    assert "5 more" in line
-    assert "Claim 0" not in text.getvalue()
-    assert "holds: Claim 5" in text.getvalue()
 
 
 def test_brackets_are_no_markup() -> None:

@@ -87,8 +87,6 @@ def test_a_run_without_jobs_has_a_page(tmp_path: Path) -> None:
     report = make_run_report(OneRun(tmp_path / "out"))
     assert "0 jobs" in report.summary
     assert not report.tables
-    (tmp_path / "out_jobs.csv").write_text(JOBS)
-    assert "8 processors" in make_run_report(OneRun(tmp_path / "out", nodes=8)).summary
 
 
 # Runs that refuse, cut or leave out work get no verdict of improvement, in any -------------------

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from batsched_py.report import Report, Text
+from batsched_py.report import Report
 from batsched_py.report.campaign_report import (
     EQUAL_RUNS,
     FEW_RUNS,
@@ -16,9 +16,7 @@ from batsched_py.report.campaign_report import (
     make_campaign_report,
     make_plain_report,
 )
-from batsched_py.report.formatting import format_headings, format_rows
 from batsched_py.report.metric_matrix import SITE
-from batsched_py.report.metric_words import REACTING
 from batsched_py.support.statistics import mean_interval
 from helpers.made_up_report import MadeUp
 
@@ -68,12 +66,6 @@ def test_a_matrix_for_each_user_model() -> None:
     names = [column.name for column in feedback.shown]
     assert names[2:4] == ["mean_waiting_time", "mean_lateness"]  # the misleading one not alone
     assert "mean_lateness" not in [column.name for column in rigid.shown]
-    parts = report.sections[0].parts
-    (said,) = (part for part in parts if isinstance(part, Text))
-    assert REACTING[True] in said.markdown
-    assert parts.index(said) == 1  # before the matrix that it is about
-    drawn_late = next(figure for figure in report.figures if figure.name == "figure_mean_lateness")
-    assert all(row["value"] for row in drawn_late.spec["data"]["values"])
 
 
 @pytest.mark.parametrize("nb", [1, 2, 4, 5])
@@ -162,12 +154,7 @@ def test_waits_of_each_site_beside_the_first_policy_and_its_work() -> None:
         *([600, "east", policy] for policy in ("easy", "creasy")),
     ]
     assert waits["mean_waiting_time"].iloc[:4].tolist() == [11, 11, 31, 15.5]
-    words = waits["mean_waiting_time_words"].iloc[:4].tolist()
-    assert words[:3] == ["", "no difference", ""]
-    assert words[3].startswith("\N{MINUS SIGN}50 %")
     work = tables["sites"]
     assert {name: work.frame[name].iloc[0] for name in UNITS} == {
         name: 3600 * hours for name, hours in UNITS.items()
     }
-    shown = dict(zip(format_headings(work), format_rows(work)[0], strict=True))
-    assert shown["given [processor h]"] == "2"
