@@ -300,10 +300,8 @@ MORE = '[run]\nreplay = ["rigid", "a30"]\n[replay.a30]\nusers = "feedback"\n'
     [
         ('title = "Ours"\nreplications = 3\n', {}, True),
         ('[run]\nlog = "a.swf"\nseed = 5\n', {}, True),
-        ('[run]\nreplay = ["rigid"]\n', {}, True),
         ('[[exclude]]\nreplay = "a0"\n', {}, True),
         ('[replay.a30]\nusers = "feedback"\n', {}, True),  # which no run has
-        ("", {"quick": True, "logs": ["a.swf"]}, True),
         ('[quick]\nreplay = "a0"\n', {"quick": True}, True),
         ('[quick]\nreplay = "a0"\nfirst = 9\n', {"quick": True}, False),
         (MORE, {}, False),

@@ -20,13 +20,6 @@ TRACES = ("CTC", "KTH", "LANL", "SDSC")
 LOGS = {trace: log for log, trace in PUBLISHED["logs"].items()}
 KTH_START = 843_480_031
 """Monday 23 September 1996, 12:00:31 UTC."""
-STATISTICS = {
-    "steps": 200,
-    "cases": {"1": 50, "2": 100, "6b": 50},
-    "switches": {"fcfs": 10, "sjf": 20, "ljf": 0},
-    "no_switch": 170,
-    "started": {"fcfs": 1, "sjf": 3, "ljf": 0},
-}
 
 
 class FakeResults(MadeUpCampaign):
@@ -37,7 +30,6 @@ class FakeResults(MadeUpCampaign):
             {
                 "unix_start_time": run.pop("unix_start_time", KTH_START),
                 "time_zone": "Europe/Stockholm",
-                "statistics": run.pop("statistics", None),
             }
             for run in runs
         ]
@@ -189,32 +181,11 @@ def test_months_are_those_of_the_thesis_and_of_submission() -> None:
     assert "monthly" not in build(make_run(order="fcfs", unix_start_time=None))
 
 
-def test_cases_beside_the_thesis() -> None:
-    run = make_run(trace="SDSC", decider="simple", statistics=STATISTICS)
-    rows = tables.count_cases(read(run, make_run(statistics=None)))
-    found = {(case.what, case.which): case for case in rows}
-    assert len(found) == 1 + 18 + 3 + 1 + 3
-    case = found["case", "2"]
-    assert (case.count, case.share, case.thesis_count) == (100, 50.0, 70_543)
-    assert case.thesis_share == pytest.approx(45.32, abs=0.01)
-    assert found["started", "sjf"].thesis_share == pytest.approx(39.61, abs=0.01)
-    assert found["no switch", ""].thesis_share == pytest.approx(9.00, abs=0.01)
-
-
 def report(*runs: dict[str, Any]) -> Report:
     made = study_report(FakeResults(list(runs)))
     assert isinstance(made, Report)
     assert all(figure.spec for figure in made.figures)  # altair checks them
     return made
-
-
-def test_report_of_both_orders_of_the_list_of_fcfs() -> None:
-    legacy = make_run(legacy_fcfs_list_order=True, statistics=STATISTICS)
-    made = report(make_run(order="fcfs"), make_run(statistics=STATISTICS), legacy)
-    frame = table_of(made, "deciders_kth_sp2_1996_2").frame
-    row = frame[frame["fcfs_list"] == "legacy"].iloc[0]
-    assert (row["SLDwA"], row["SLDwA, thesis"]) == (2.0, 2.5812)
-    assert row["SLDwA, difference"] == pytest.approx(-22.52, abs=0.01)
 
 
 WORSE, ADVANCED = "worse than the best", "the advanced decider"

@@ -253,23 +253,6 @@ def test_repeats_other_than_replications_are_refused() -> None:
 # Tables ------------------------------------------------------------------------------------------
 
 
-def test_tables_by_hand() -> None:
-    made = of(TURNED, numbers={(EASY, "rigid"): {"at_limit": 0.1}})
-    place = {"change": MORE, "users": "rigid"}
-    row = one_row(table_of(made, "changes_sample").frame, **place)
-    assert row[["wait_before", "wait_after", "wait"]].tolist() == pytest.approx([3, 1.5, -50])
-    assert row["pairs"] == 5
-    assert one_row(table_of(made, "sizes_sample").frame, **place)["wait_wide"] == pytest.approx(-50)
-    by_partition = table_of(made, "partitions_sample").frame
-    assert one_row(by_partition, partition="debug", **place)["wait"] == pytest.approx(0)
-    assert one_row(by_partition, partition="batch", **place)["after"] == pytest.approx(1.5)
-    assert "gpu" not in set(by_partition["partition"])  # which had no job in one replication
-    users = one_row(table_of(made, "users_sample").frame, **place)
-    assert users[["longer", "shorter"]].tolist() == [0, 50]  # b waits as before
-    limits = table_of(made, "limits_sample").frame
-    assert set(limits["change"]) == {EASY}  # where something ends at a limit
-
-
 # The answer -------------------------------------------------------------------------------------
 
 

@@ -230,24 +230,6 @@ def test_one_rule_says_which_easy_is_nearer(
     assert verdict(six_logs(nearer)[: 2 * 5], "xi", "") is None
 
 
-def test_waits_beside_the_thesis() -> None:
-    rows = [
-        made("rigid", "easy", mean_waiting_time=1000.0),
-        made("fluid", "easy", mean_waiting_time=800.0),
-        made("fluid", "fcfs", mean_waiting_time=9.0),
-        made("fluid", "easy strict", mean_waiting_time=900.0),
-        made("fluid 5", "easy", mean_waiting_time=700.0),
-    ]
-    found = waited.compute_waits(claims.read(pd.DataFrame(rows)))
-    rigid, fluid, other = found.itertuples()  # "strict" lacks open replay
-    assert (rigid.ours, rigid.thesis, rigid.ours_to_rigid, rigid.thesis_to_rigid) == (
-        *(1000, 8755, 1, 1),
-    )
-    assert (fluid.ours, fluid.thesis, fluid.ours_to_rigid) == (800, 6389, 0.8)
-    assert fluid.thesis_to_rigid == pytest.approx(0.73, abs=0.005)  # as the thesis's numbers give
-    assert (other.replay, other.ours, other.thesis) == ("fluid 5", 700, 6389)
-
-
 @pytest.mark.parametrize(
     ("distribution", "holds"),
     [
@@ -375,6 +357,7 @@ def test_throughput_reacts_under_tbuos_only() -> None:
     rows = [run(*place) for place in places]
     found = all_verdicts(rows)
     assert {found[number, "sample"].holds for number in ("i", "iii", "vi")} == {True}
-    least = {e.ratio: e.least for claim in ("iii", "vi") for e in effects(rows, claim)}
+    compared = [e for claim in ("iii", "vi") for e in effects(rows, claim)]
+    least = {e.ratio: e.least for e in compared if e.replay == "tbuos"}
     assert least["easy / fcfs"] > 1.01
     assert least["easy twice / easy"] > 1.05

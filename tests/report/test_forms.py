@@ -109,30 +109,6 @@ def printed(width: int = 80, *, terminal: bool = False) -> tuple[Console, io.Str
     return Console(file=text, width=width, force_terminal=terminal, **plain), text  # type: ignore[arg-type]
 
 
-def lines_of(table: Table, width: int) -> list[str]:
-    console, text = printed(width, terminal=True)
-    print_table(table, console)
-    return text.getvalue().splitlines()
-
-
-def wide_table() -> Table:
-    names = {f"metric_{n}": [1234.5 + n, 2.25 * n, 10.0] for n in range(12)}
-    return Table("wide", "Wide", pd.DataFrame({"policy": ["easy", "fcfs", "sjf"], **names}))
-
-
-@pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_no_line_is_longer_than_the_terminal_and_no_number_is_lost(width: int) -> None:
-    lines = lines_of(wide_table(), width)
-    assert max(map(len, lines)) <= width
-    words = " ".join(lines).split()
-    for number in range(12):
-        assert words.count(f"metric_{number}") == 1
-        assert f"{1234.5 + number:.4g}"[:3] in " ".join(words)
-    blocks = sum("policy" in line for line in lines)
-    assert blocks == sum("easy" in line for line in lines)  # labels stand in every block
-    assert blocks > 1 or width == 120
-
-
 def test_brackets_are_no_markup() -> None:
     console, text = printed()
     print_table(Table("t", "T [s]", pd.DataFrame({"x [red]": ["[bold]y[/bold]"]})), console)

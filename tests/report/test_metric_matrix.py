@@ -136,24 +136,6 @@ def test_the_axis_of_the_policies_is_compared(
     assert find_compared_axis(pd.DataFrame(columns), axes) == expected
 
 
-def test_users_are_an_axis_also_by_variants() -> None:
-    runs = pd.DataFrame(
-        {
-            "scheduler": ["easy", "fcfs"] * 4,
-            "replay": ["plain", "plain", "people", "people"] * 2,
-            "users": ["rigid", "rigid", "feedback", "feedback"] * 2,
-            "speed_factor": [1.0] * 4 + [2.0] * 4,
-            "replication": [0] * 8,
-        }
-    )
-    axes = classify_axes(runs, ["scheduler", "replay", "speed_factor", "replication", "never_run"])
-    assert (axes.compared, axes.users, axes.others) == ("scheduler", "replay", ("speed_factor",))
-    assert (axes.repeats, axes.labels) == (
-        ("replication",),
-        ("replay", "speed_factor", "scheduler"),
-    )
-
-
 @pytest.mark.parametrize(
     ("values", "expected"),
     [

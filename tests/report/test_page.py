@@ -73,14 +73,6 @@ def test_nothing_is_asked_of_the_network(made: str) -> None:
     assert "http" not in policy
 
 
-def test_a_table_has_its_csv_in_the_page(made: str) -> None:
-    (link,) = [
-        anchor for anchor in Elements(made).all("a") if anchor.get("download") == "waits.csv"
-    ]
-    assert link["href"] is not None
-    assert link["href"].startswith("data:text/csv;charset=utf-8,log%2Cwait%2C")
-
-
 def test_markdown_is_rendered_without_html_and_pictures() -> None:
     assert render_markdown("**a** `b`") == "<p><strong>a</strong> <code>b</code></p>\n"
     assert "<img" not in render_markdown("![x](https://example.org/x.png) <img src=x>")

@@ -20,7 +20,6 @@ from batsched_py.workload.logs.log_months import log_months
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
 from batsched_py.workload.logs.swf import FIELDS, FRACTIONAL, SwfLog, order_fields, read_swf
 from helpers.calling import command
-from helpers.logs import swf_line, swf_text
 
 START = 1577836800  # Wednesday, 2020-01-01 0:00 UTC
 
@@ -89,15 +88,6 @@ def test_neither_one_user_alone_nor_an_unknown_one_nor_a_short_log_has_flurries(
     short = every_hour(3) + burst(300, 99)
     for jobs in (alone, unknown, short):
         assert find_flurries(a_log(numbered(jobs))) == []
-
-
-def test_many_flurries_are_shortened() -> None:
-    """Seven bursts, the n-th of 200 + n jobs: five are told, two are counted."""
-    bursts = [job for n in range(7) for job in burst(200 + n, (200 + 24 * n) * HOUR + 60, 90 + n)]
-    *told, rest = of_kind(find_flags(a_log(numbered(every_hour(20) + bursts))), "flurry")
-    assert [flag.jobs for flag in told] == [206, 205, 204, 203, 202]
-    assert (rest.jobs, rest.filter) == (401, None)
-    assert re.findall(r"\d+", rest.text) == ["2", "401", "201"]
 
 
 @given(st.lists(st.sampled_from("aabc"), min_size=1, max_size=60), st.integers(2, 12))
@@ -315,13 +305,6 @@ def test_info_shows_flags_and_months(tmp_path: Path) -> None:
     assert content["pairs"][0] == ["file", "log.swf"]
     assert (content["flags"][0]["job_numbers"], content["flags"][0]["lines"]) == ([1], [4])
     assert content["months"][0]["users"] is None
-    waits = [swf_line(number).replace(" 0 0 ", f" 0 {number} ", 1) for number in (1, 2, 3)]
-    path.write_text(swf_text(*waits, swf_line(4).replace(" 0 0 ", " 0 -1 ", 1)))
-    text, flags, _ = command(tmp_path, "info", "log.swf").stdout.split("\n\n")
-    shown = dict(line.split("  ", 1) for line in text.splitlines())
-    assert (shown["second 0 is"].strip(), flags.split()[:2]) == ("-", ["no", "flag"])
-    assert shown["unknown wait time"].strip() == "1 (25.0 %)"
-    assert "min 1, 25 % 1.5, median 2, 75 % 2.5, " in text
 
 
 # any log

@@ -74,14 +74,6 @@ def test_nobody_submits() -> None:
     assert "; MaxJobs: 0" in Path("a.swf").read_text()
 
 
-def test_commands_know_it() -> None:
-    lines = command(None, "info", "none").stdout.splitlines()
-    shown = [line.split() for line in lines[1:4]]
-    assert shown == [["jobs", "0"], ["users", "0"], ["processors", "128"]]
-    for verb in ("path", "fetch"):
-        assert command(None, "logs", verb, "none").stdout == f"{find_log(NONE)}\n"
-
-
 def test_a_campaign_without_log() -> None:
     """Its machine is what node_factor multiplies."""
     settings = Settings(log="none", node_factor=0.5, users="once.py:Once")

@@ -115,11 +115,9 @@ GIT_REVISION = "provenance.git_revision"
         # the policy was edited
         (CAMPAIGN_RUN | {"files": FILES | {"patient.py": "b" * 12}}, {"file patient.py"}),
         (CAMPAIGN_RUN | {"files": {"other.py": "b" * 12}}, {"file patient.py", "file other.py"}),
-        # another version of the code
         (CAMPAIGN_RUN | {"code": "d" * 64, "git_revision": "r2"}, {"code", GIT_REVISION}),
         # runs of simulate, which say nothing of code, and of the files that they read if any
         (None, set()),
-        ({"files": {"patient.py": "b" * 12}}, {"file patient.py"}),
         ({"files": {"other.py": "b" * 12}}, set()),
     ],
 )
