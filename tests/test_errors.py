@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from batsched_py.errors import InputError, OutputError, PlatformError, UsageError, make_read_error
+from helpers.accounting_records import sacct
 from helpers.calling import command
 
 LAZY = "class Lazy:\n    def schedule(self, now, queue, machine):\n        return []\n"
@@ -19,21 +20,22 @@ FILES = {
     "bad.xml": "<platform",
     "key.toml": "[run]\nschedulr = 'easy'\n",
     "name.toml": "[run]\nscheduler = 'eazy'\n",
-    "type.toml": "[run]\nfirst = 'five'\n",
     "malformed.toml": "[run\n",
     "extends.toml": "extends = 'none.toml'\n",
-    "option.toml": "[run]\nscheduler_options = { order = 'x' }\n",
     "log.toml": "[run]\nlog = 'none.swf'\n",
+    "small.toml": "[run]\nfirst = 5\n",
+    "jobs.txt": sacct({"JobID": 1}),
+    "bad.txt": sacct({"JobID": "x"}),
+    "workload.json": "{}",
+    "unknown.swf": "1 0 -1 10 2 -1 -1 2 20 -1 1 1 1 -1 -1 -1 -1 -1\n",
     "fails.toml": "[run]\nscheduler = 'bad.py:Bad'\nfirst = 5\n",
 }
 SENSELESS = [
     "simulate none.swf",
     "simulate folder",
     "simulate sample --platform none.xml",
-    "simulate sample --sites 4y4",
     "simulate sample --nodes 0",
     "simulate sample --scheduler eazy",
-    "simulate sample --scheduler lazy.py:None",
     "simulate sample -O order=x",
     "simulate sample --users population -U file=none.toml",
     "simulate sample --users weekly -U weeks=x",
@@ -43,8 +45,7 @@ SENSELESS = [
     "report none",
     "compare none nothing",
     "simulator -p none.xml",
-    *(f"campaign {name}.toml" for name in ("none", "key", "name", "type", "malformed")),
-    *(f"campaign {name}.toml" for name in ("extends", "option", "log")),
+    *(f"campaign {name}.toml" for name in ("none", "key", "name", "malformed", "extends", "log")),
 ]
 FAILED = [
     "simulate short.swf",
@@ -52,22 +53,73 @@ FAILED = [
     "simulate sample --first 5 --scheduler lazy.py:Lazy",
     "simulate sample --first 5 --scheduler bad.py:Bad",
     "simulate sample --first 5 -e short.swf/out",
-    "metrics short.swf",
     "replay short.swf",
     "simulator -p bad.xml",
     "campaign fails.toml --no-report",
 ]
 
 
+CALIBRATE = "calibrate sample --scheduler easy --rules predictsim"
+IMPORT = "import slurm jobs.txt out.swf"
+OF_COMMANDS = [
+    ("calibrate sample -e x/", 2, "--export x/"),
+    ("calibrate none.swf", 2, "none.swf"),
+    ("calibrate workload.json", 2, "expected an SWF"),
+    (f"{CALIBRATE.replace('sample', 'unknown.swf')}", 1, "none of its"),
+    (f"{CALIBRATE} --baseline fcsf", 2, "fcsf"),
+    (f"{CALIBRATE} --warm-up 90weeks", 2, "no job"),
+    ("calibrate sample --users feedback", 2, "--users"),
+    ("import slrum jobs.txt out.swf", 2, "slrum"),
+    ("import slurm nothere.txt out.swf", 2, "'nothere.txt'"),
+    ("import slurm . out.swf", 2, ". is a folder"),
+    ("import slurm jobs.txt out.txt", 2, "out.txt"),
+    ("import slurm jobs.txt jobs.txt/out.swf", 1, "cannot be written"),
+    (f"{IMPORT} --processors cpus", 2, "--processors=cpus"),
+    ("import pbs jobs.txt out.swf --submission begin", 2, "--submission=begin"),
+    (f"{IMPORT} --cores-per-node 0", 2, "--cores-per-node 0"),
+    (f"{IMPORT} --record-zone Mars", 1, "time zone 'Mars'"),
+    (f"{IMPORT} --partition-limit x", 2, "--partition-limit 'x'"),
+    (f"{IMPORT} --anonymise", 2, "--salt"),
+    (f"{IMPORT} --salt 0123456789abcdef", 2, "--anonymise"),
+    (f"{IMPORT} --anonymise --salt short", 2, "--salt: 5"),
+    (f"{IMPORT} --anonymise --salt-file no", 2, "no file 'no'"),
+    ("import slurm bad.txt out.swf", 1, "--skip-bad-lines leaves such lines out"),
+    ("convert nowhere w.json", 2, "nowhere"),
+    ("convert sample w.json --size x", 2, "allocated"),
+    ("convert sample w.json --split local", 2, "--split local"),
+    ("convert short.swf w.json", 1, "short.swf:1"),
+    ("info short.swf", 1, "short.swf:1"),
+    ("logs path nowhere", 2, "nowhere"),
+    ("logs fetch nowhere", 2, "nowhere"),
+    ("report folder --report x.py:report", 2, "no campaign"),
+    ("report folder -o page.pdf", 2, ".html"),
+    ("report folder", 2, "folder of a campaign"),
+    ("report folder --follow", 2, "folder of a campaign"),
+    ("campaign small.toml --retry-failed --only-missing", 2, "one of them"),
+    ("campaign small.toml --cluster slrm", 2, "dask scheduler"),
+    ("campaign small.toml --shard 3/2", 2, "--shard 3/2: expected I/N"),
+    ("campaign small.toml --jobs 0", 2, "at least 1"),
+    ("campaign small.toml --backend batzim", 2, "'batsim'"),
+    ("campaign small.toml --dry-run --timeouts run=5", 2, "--timeouts: "),
+    ("campaign small.toml --dry-run --batsim-log", 2, "--batsim-log: "),
+]
+
+
 @pytest.mark.parametrize(
-    ("line", "code"), [*((line, 2) for line in SENSELESS), *((line, 1) for line in FAILED)]
+    ("line", "code", "words"),
+    [*((line, 2, "") for line in SENSELESS), *((line, 1, "") for line in FAILED), *OF_COMMANDS],
 )
-def test_exit_codes(tmp_path: Path, line: str, code: int) -> None:
+def test_exit_codes(tmp_path: Path, line: str, code: int, words: str) -> None:
+    """The end is one line, and what makes no sense leaves nothing behind."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.rglob("*"))
     done = command(tmp_path, *line.split())
     assert done.returncode == code, done.stderr
+    assert words in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    assert code == 1 or sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize(

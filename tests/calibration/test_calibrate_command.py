@@ -15,7 +15,7 @@ from batsched_py.calibration import PolicyCalibrations, calibrations
 from batsched_py.calibration.verdict import describe_calibration
 from batsched_py.options.durations import format_duration
 from batsched_py.units import DAY, HOUR
-from helpers.calibrated import RULES, busy_log, log_of, recorded_by, table_of, write_log
+from helpers.calibrated import RULES, busy_log, log_of, recorded_by, table_of
 from helpers.calling import command
 
 SITE = ("--scheduler", "easy", "--rules", RULES)
@@ -77,31 +77,6 @@ def test_baselines_are_chosen_and_the_warm_up_is_left_out(folder: Path) -> None:
     assert list(json.loads((folder / "alone_calibration.json").read_text())["policies"]) == ["easy"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "text"),
-    [
-        (("easy.swf", "-e", "x/"), 2, "--export x/"),
-        (("none.swf",), 2, "none.swf"),
-        (("workload.json",), 2, "expected an SWF"),
-        (("unknown.swf", *SITE), 1, "none of its"),
-        (("easy.swf", "--scheduler", "eazy"), 2, "eazy"),
-        (("easy.swf", *SITE, "--baseline", "fcsf"), 2, "fcsf"),
-        (("easy.swf", *SITE, "--warm-up", "9 weeks"), 2, "no job"),
-        (("easy.swf", "--users", "feedback"), 2, "--users"),
-    ],
-)
-def test_mistakes_are_said_in_a_line(
-    folder: Path, arguments: tuple[str, ...], code: int, text: str
-) -> None:
-    (folder / "workload.json").write_text("{}")
-    write_log(log_of([-1.0, -1]), folder / "unknown.swf")
-    done = command(folder, "calibrate", *arguments)
-    assert done.returncode == code
-    assert text in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (folder / "out_calibration.json").exists()
-
-
 # The words of a calibration, from numbers that are known -----------------------------------------
 
 
@@ -124,11 +99,6 @@ def found(
     return calibrations(log, {name: table_of(log, of.tolist()) for name, of in policies.items()})
 
 
-def says(sentences: Sequence[str], *words: str) -> bool:
-    """Return whether each sentence has its words."""
-    return all(word in said for said, word in zip(sentences, words, strict=True))
-
-
 def test_a_policy_that_knows_nothing_of_the_site() -> None:
     """Queue 2 waits for five hours more in the simulation, whatever was recorded."""
     queue = np.where(np.arange(NB) % 2, 2, 1)
@@ -141,16 +111,6 @@ def test_a_policy_that_knows_nothing_of_the_site() -> None:
     assert "easy (-3.20, -3.73 to -2.73)" in beside
     assert "queue 2 (6.61 h instead of 1.67 h)" in groups
     assert "2.71 h" in change
-
-
-def test_logs_of_which_little_can_be_said() -> None:
-    """Two weeks have no intervals; where nobody waited there is no order and no level."""
-    said = describe_calibration(found(waits(0), {"site": 2 * waits(0)}, weeks=2))
-    assert says(said, "nothing is known", "cannot be told", "no group", "not known")
-    zeros = np.zeros(NB)
-    order, *others, last = describe_calibration(found(zeros, {"site": zeros, "easy": zeros}))
-    assert says([order, last], "nothing can be", "off by nothing")
-    assert not any("nearer" in sentence for sentence in others)
 
 
 @pytest.mark.parametrize(

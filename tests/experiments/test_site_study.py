@@ -23,7 +23,6 @@ from batsched_studies.site.report import report
 from helpers.calling import command
 from helpers.made_up_campaign import one_row, table_of
 from helpers.made_up_site import (
-    EASY,
     FEWER,
     MORE,
     TURNED,
@@ -218,30 +217,6 @@ def test_how_well_the_record_is_reproduced(numbers: dict[str, float], said: str)
 
 
 # What is called a change ------------------------------------------------------------------------
-
-
-def crossed(**others: list[str]) -> list[dict[str, Any]]:
-    """Return runs of all combinations; each label that is not the first adds 10 % to the waits."""
-    runs: list[dict[str, Any]] = [{}]
-    for name, values in others.items():
-        runs = [run | {name: value} for run in runs for value in values]
-    firsts = {name: values[0] for name, values in others.items()}
-    return [
-        one_run(HOUR * (1 + number) * (1.1 + 0.001 * number) ** at, number, **labels)
-        for labels in runs
-        for at in [sum(labels[name] != first for name, first in firsts.items())]
-        for number in range(5)
-    ]
-
-
-def test_changes_that_are_crossed_have_the_names_of_both() -> None:
-    """Each of the three is beside the site as it is, pair by pair, and nothing is mixed."""
-    made = page(crossed(policy=["site", EASY], change=["as it is", MORE]))
-    frame = table_of(made, "changes_sample").frame
-    assert frame["pairs"].tolist() == [5, 5, 5]
-    waits = dict(zip(frame["change"], frame["wait"], strict=True))
-    expected = {MORE: 10, EASY: 10, f"{EASY}, {MORE}": 21}
-    assert waits == pytest.approx(expected, abs=1)
 
 
 def test_repeats_other_than_replications_are_refused() -> None:

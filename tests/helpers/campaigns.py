@@ -37,3 +37,24 @@ class CampaignFolder:
     def results(self) -> CampaignResults:
         """Return what is in ``out``."""
         return open_results(self.out)
+
+
+SLOW = """
+import os, pathlib, time
+class Slow:
+ def schedule(self, now, queue, machine):
+  pathlib.Path('part').write_text(str(os.getpid()))
+  pathlib.Path('part').rename('worker')
+  time.sleep(600)
+  return iter(())
+"""
+"""A policy that does not end, and writes which process it is in to the file ``worker``."""
+
+
+def files_of_runs(out: Path) -> dict[str, bytes]:
+    """Return what does not tell when and where a run was made."""
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in out.glob("runs/*/*")
+        if path.suffix == ".csv" or path.name == "settings.json"
+    }

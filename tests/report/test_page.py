@@ -16,7 +16,6 @@ from batsched_py.figures import run_figures
 from batsched_py.report.forms.html_page import encode_safe_json, render_markdown, render_page
 from batsched_py.report.forms.runs_table import make_runs_table, pack_column
 from batsched_py.report.forms.schedule_view import (
-    choose_rows,
     draw_schedule_view,
     draw_schedules,
     summarise_users,
@@ -122,14 +121,6 @@ def test_users_are_means_over_their_own_jobs() -> None:
         "area": (run * jobs_of_user["requested_number_of_resources"]).sum(),
     }
     assert {name: users[name][at] for name in expected} == pytest.approx(expected, rel=1e-5)
-
-
-def test_of_many_runs_some_are_chosen_over_the_axes() -> None:
-    results = MadeUp(40)
-    rows = results.runs.iloc[choose_rows(results)]
-    assert rows[["policy", "alpha"]].drop_duplicates().shape[0] == len(rows) == 4
-    assert set(rows["replication"]) == {0}
-    assert choose_rows(MadeUp(3)) == list(range(12))
 
 
 _VALUES = st.one_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,7 +15,6 @@ from batsched_py.report.campaign_report import (
     make_campaign_report,
     make_plain_report,
 )
-from batsched_py.report.metric_matrix import SITE
 from batsched_py.support.statistics import mean_interval
 from helpers.made_up_report import MadeUp
 
@@ -113,48 +111,3 @@ def test_runs_that_failed_are_told_first() -> None:
         assert words in told
     results.failures = []
     assert make_campaign_report(results).summary == rest  # type: ignore[arg-type]
-
-
-# The sites of a campaign's runs in its default report --------------------------------------------
-
-
-UNITS = {"work_of_users": 1, "given": 2, "taken": 1, "balance": 1}
-
-
-class OnSites(MadeUp):
-    """A campaign on two sites: under the second policy the users of the east wait half as long."""
-
-    def __init__(self, nb_replications: int = 3) -> None:
-        super().__init__(nb_replications)
-        self.runs["nb_multi_site_jobs"] = 7.0
-
-    def settings(self, row: Any) -> dict[str, Any]:
-        shorter = 2 if row["policy"] == "creasy" else 1
-        waits = {"west": 10.0 + row["replication"], "east": (30.0 + row["replication"]) / shorter}
-        work = {name: 3600.0 * hours for name, hours in UNITS.items()}
-        per_site = {
-            site: {
-                "processors": 4,
-                "nb_jobs": 5,
-                "mean_waiting_time": wait,
-                "mean_turnaround_time_by_width": 2 * wait,
-                **work,
-                "utilisation": 0.5,
-            }
-            for site, wait in waits.items()
-        }
-        return {**super().settings(row), "metrics": {"per_site": per_site}}
-
-
-def test_waits_of_each_site_beside_the_first_policy_and_its_work() -> None:
-    tables = {table.name: table for table in make_plain_report(OnSites()).tables}  # type: ignore[arg-type]
-    waits = tables["site_waits"].frame
-    assert waits[["alpha", SITE, "policy"]].iloc[:4].to_numpy().tolist() == [
-        *([600, "west", policy] for policy in ("easy", "creasy")),
-        *([600, "east", policy] for policy in ("easy", "creasy")),
-    ]
-    assert waits["mean_waiting_time"].iloc[:4].tolist() == [11, 11, 31, 15.5]
-    work = tables["sites"]
-    assert {name: work.frame[name].iloc[0] for name in UNITS} == {
-        name: 3600 * hours for name, hours in UNITS.items()
-    }

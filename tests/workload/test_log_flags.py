@@ -73,15 +73,6 @@ def test_a_burst_of_one_user_is_a_flurry() -> None:
         assert share in flag.text
 
 
-def test_a_filter_selects_what_it_says_also_where_numbers_are_not_in_order() -> None:
-    jobs = numbered(every_hour(8) + burst(300, 336 * HOUR + 60))
-    jobs[340]["job_number"], jobs[0]["job_number"] = 1, 341
-    jobs[0]["user"] = 99
-    (flurry,) = find_flurries(a_log(jobs))
-    assert re.findall(r"\d+", flurry.filter) == ["99", "1", "637"]
-    assert (flurry.jobs, flurry.begin) == (301, 0)
-
-
 def test_neither_one_user_alone_nor_an_unknown_one_nor_a_short_log_has_flurries() -> None:
     alone = [job | {"user": 1} for job in every_hour(8)] + burst(300, 99, user=1)
     unknown = every_hour(8) + burst(300, 99, user=-1)
@@ -224,17 +215,6 @@ def test_a_gap_that_the_rhythm_does_not_explain() -> None:
     assert (ran.kind, ran.begin, ran.end) == ("nothing ran", gap[0] + 10, gap[1])
 
 
-def test_nights_and_weekends_are_part_of_the_rhythm() -> None:
-    """Ten users come at 9:00 on working days: 72 hours of every week have nothing."""
-    jobs = [
-        {"submit_time": (24.0 * day + 9) * HOUR + user, "user": user}
-        for day in range(12 * 7)
-        if day % 7 < 5
-        for user in range(10)
-    ]
-    assert find_flags(a_log(jobs)) == []
-
-
 def test_an_idle_machine_with_waiting_jobs() -> None:
     """Nothing ran for two hours; of two jobs, one came half an hour before the end of that."""
     jobs: list[dict[str, float]] = [
@@ -277,18 +257,6 @@ def test_the_months_of_a_log() -> None:
     assert february.utilisation == pytest.approx(10 / (10 * 29 * DAY))  # the second one only
     assert (january.mean_wait, february.mean_wait) == (HOUR / 2, None)
     assert (january.longest_request, february.longest_request) == (60, None)
-
-
-def test_months_without_jobs_and_without_date() -> None:
-    log = a_log([{"submit_time": t} for t in (5 * DAY, 34 * DAY, 75 * DAY)])
-    first, empty, last = log_months(log, recorded_schedule(log))
-    assert [(m.name, m.jobs, m.is_part) for m in (first, empty, last)] == [
-        ("day 5", 2, False),
-        ("day 35", 0, False),
-        ("day 65", 1, True),
-    ]
-    assert (empty.users, empty.offered_load, empty.utilisation) == (0, 0, 0)
-    assert empty.mean_wait is empty.widest_job is empty.longest_request is None
 
 
 def test_info_shows_flags_and_months(tmp_path: Path) -> None:

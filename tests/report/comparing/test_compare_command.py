@@ -77,15 +77,6 @@ def test_json_and_csv_are_for_machines(
     assert capsys.readouterr().out.startswith("user,jobs,wait_a")
 
 
-def test_files_hold_all_rows_and_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert call(monkeypatch, "compare", "a", "b", "-o", "differences") == 0
-    written = {path.name for path in Path("differences/report").iterdir()}
-    expected = {"moved_jobs.csv", "users.csv", "metrics.csv", "tables.md", "shift_of_starts.png"}
-    assert expected | {"waits_of_users.svg"} <= written
-    assert len(pd.read_csv("differences/report/moved_jobs.csv")) == 1
-    assert "a and b" in Path("differences/report.html").read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
