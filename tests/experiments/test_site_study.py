@@ -21,6 +21,7 @@ from batsched_studies.site.measures import USERS, gini, measure
 from batsched_studies.site.other_answers import classify_answer
 from batsched_studies.site.report import report
 from helpers.calling import command
+from helpers.campaigns import in_this_process
 from helpers.made_up_campaign import one_row, table_of
 from helpers.made_up_site import (
     FEWER,
@@ -166,7 +167,8 @@ def test_an_operator_extends_the_study(tmp_path: Path) -> None:
     (tmp_path / "ours.toml").write_text(OURS)
     (tmp_path / "ours_machine.toml").write_text(MACHINE.format(16))
     (tmp_path / "ten_more.toml").write_text(MACHINE.format(26))
-    called = command(tmp_path, "campaign", "ours.toml", "-e", "out", "--jobs", "1")
+    with in_this_process():
+        called = command(tmp_path, "campaign", "ours.toml", "-e", "out")
     assert called.returncode == 0, called.stderr
     results = open_results(tmp_path / "out")
     assert len(results.runs) == 2 * 2 * 2 + 1

@@ -14,6 +14,7 @@ import pytest
 
 from batsched_py.commands import report as report_command
 from helpers.calling import command
+from helpers.campaigns import in_this_process
 from helpers.waiting import LIMIT
 
 CAMPAIGN = """
@@ -61,7 +62,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ended(folder: Path, report: str) -> Path:
     (folder / "study.py").write_text(REPORT)
     (folder / "small.toml").write_text(CAMPAIGN.format(report=report))
-    done = command(folder, *LINE)
+    with in_this_process():
+        done = command(folder, *LINE)
     assert done.returncode == 0, done.stderr
     return folder / "out"
 
@@ -195,7 +197,8 @@ def test_a_campaign_without_place_goes_on_when_there_is_some(
     shutil.rmtree(copy / "out")
     assert message in limited(copy, most, *LINE)
     assert [path for path in copy.rglob("*") if ".part" in path.name] == []
-    done = command(copy, *LINE)
+    with in_this_process():
+        done = command(copy, *LINE)
     assert done.returncode == 0, done.stderr
     for path in folder.glob("runs/*/*.csv"):
         assert (copy / "out" / path.relative_to(folder)).read_bytes() == path.read_bytes()

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from helpers.calling import call
+from helpers.campaigns import in_this_process
 from helpers.runs_by_hand import Row, settings, write_run
 
 RUNS = (
@@ -111,7 +112,8 @@ def test_two_campaigns_on_the_sample_log(
     for name, nb, further in (("one", 2, ""), ("two", 1, "speed_factor = 2.0")):
         text = CAMPAIGN.format(name=name, nb=nb, further=further)
         Path(f"{name}.toml").write_text(text)
-        assert call(monkeypatch, "campaign", f"{name}.toml", "-j", 1, "-e", f"out/{name}") == 0
+        with in_this_process():
+            assert call(monkeypatch, "campaign", f"{name}.toml", "-e", f"out/{name}") == 0
     capsys.readouterr()
     shutil.copytree("out/one", "out/three")
     assert call(monkeypatch, "compare", "out/one", "out/three", "--fail-on-difference") == 0
