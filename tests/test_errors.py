@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from batsched_py import Result, simulate
+from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.errors import InputError, OutputError, PlatformError, UsageError, make_read_error
 from helpers.accounting_records import sacct
 from helpers.calling import command
@@ -59,6 +62,7 @@ FAILED = [
 ]
 
 
+LONG = "x" * 300
 CALIBRATE = "calibrate sample --scheduler easy --rules predictsim"
 IMPORT = "import slurm jobs.txt out.swf"
 OF_COMMANDS = [
@@ -95,6 +99,15 @@ OF_COMMANDS = [
     ("report folder -o page.pdf", 2, ".html"),
     ("report folder", 2, "folder of a campaign"),
     ("report folder --follow", 2, "folder of a campaign"),
+    ("simulate sample --first 20 -e LONG", 1, "cannot be written: File name too long"),
+    ("simulate sample --first 20 --platform LONG", 1, "cannot be read: File name too long"),
+    ("simulate sample --first 20 --scheduler LONG.py:X", 2, "there is no file"),
+    ("report LONG", 2, "is not the folder of a campaign"),
+    ("explain LONG --job 1", 2, "there is no run LONG"),
+    ("campaign LONG", 2, "there is no campaign file"),
+    ("campaign small.toml -e LONG", 1, "results.csv cannot be written: File name too long"),
+    ("optimum sample -e LONG", 1, "cannot be written: File name too long"),
+    ("serve -e LONG", 1, "cannot be written: File name too long"),
     ("campaign small.toml --retry-failed --only-missing", 2, "one of them"),
     ("campaign small.toml --cluster slrm", 2, "dask scheduler"),
     ("campaign small.toml --shard 3/2", 2, "--shard 3/2: expected I/N"),
@@ -115,10 +128,10 @@ def test_exit_codes(tmp_path: Path, line: str, code: int, words: str) -> None:
         (tmp_path / name).write_text(text)
     (tmp_path / "folder").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    done = command(tmp_path, *line.split())
+    done = command(tmp_path, *line.replace("LONG", LONG).split())
     assert done.returncode == code, done.stderr
-    assert words in done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
+    assert words.replace("LONG", LONG) in done.stderr + done.stdout
+    assert not re.search("Traceback|Errno", done.stderr)
     assert code == 1 or sorted(tmp_path.rglob("*")) == before
 
 
@@ -134,3 +147,27 @@ def test_files_that_cannot_be_read(error: OSError, expected: Exception) -> None:
     told = make_read_error(Path("a"), error, PlatformError)
     assert (type(told), str(told)) == (type(expected), str(expected))
     assert (InputError.exit_code, OutputError.exit_code, UsageError.exit_code) == (1, 1, 2)
+
+
+def test_the_library_raises_errors_of_its_own(tmp_path: Path) -> None:
+    result = simulate("sample", first=20)
+    for read in (Result.load, open_results, simulate):
+        with pytest.raises(UsageError, match=LONG):
+            read(tmp_path / LONG)
+    with pytest.raises(OutputError, match="too long"):
+        result.write(tmp_path / LONG)
+    with pytest.raises(OutputError, match="too long"):
+        simulate("sample", first=20, record=tmp_path / LONG)
+
+
+def test_a_policy_that_wants_too_much_memory_ends_with_a_line(tmp_path: Path) -> None:
+    (tmp_path / "greedy.py").write_text(
+        "class Greedy:\n"
+        "    def schedule(self, now, queue, machine):\n"
+        "        self.all = bytearray(1 << 62)\n"
+    )
+    ended = command(tmp_path, "simulate", "sample", "--scheduler", "greedy.py:Greedy", "-e", "out")
+    assert ended.returncode == 1
+    assert "not enough memory" in ended.stderr.splitlines()[-1]
+    assert "Traceback" not in ended.stderr
+    assert not list(tmp_path.glob("out*"))

@@ -318,13 +318,8 @@ def test_other_runs_than_a_study_s_do_not_get_its_report(
     if has_report:
         assert (ours.report, ours.hint) == (str(base.path.parent / "report.py:report"), base.hint)
         assert ours.is_part is ("replay = " in text)
-    elif "report" not in text:
-        assert (ours.report, ours.title, ours.hint) == (None, "", "")
-        assert "replay_feedback" in ours.notes[0]
     assert (ours.report is not None) == has_report
     assert has_report is False or ours.title == ("Ours" if "Ours" in text else base.title)
-    mine = read(tmp_path, f'extends = "replay_feedback"\nreport = "mine.py:report"\n{MORE}')
-    assert mine.report == "mine.py:report"
     fewer = 'change = "fewer"\n[change.fewer]\nnode_factor = 0.1\n'
     assert read(tmp_path, f'extends = "site"\n[run]\n{fewer}').report, "it is for any runs"
 

@@ -147,16 +147,12 @@ def test_a_campaign_may_have_replications_and_logs_of_its_own(folder: Path) -> N
     out = folder / "campaigns/all"
     assert len((out / "one_2/results.csv").read_text().splitlines()) == 1 + 2
     page = (out / "report/tables.md").read_text()
-    assert "one.toml, 2 replications" in page
     assert "one.toml --replications 2`" in page
-    assert "--log sample`" in page
     assert (out / "one_sample/results.csv").is_file()
     more = ("campaign", "one.toml", "--replications", "4", "-e", str(out / "one_2"))
     assert count_runs(command(folder, *more, "--dry-run")) == (4, 2)
     small = command(folder, "campaign", "all.toml", "--quick", "--dry-run")
     assert count_runs(small) == (1, 0)
-    assert small.stdout.count("estimate: ") == 2
-    assert not (folder / "campaigns/all_quick").exists()
 
 
 def test_the_shipped_collection_has_a_small_size_without_any_log_of_the_archive() -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,6 @@ from batsched_py.errors import UsageError
 from batsched_py.report.campaign_report import make_campaign_report
 from batsched_studies.claims.page import (
     AT_SIZE,
-    KEPT,
     PAGE,
     TEXT,
     judge_results,
@@ -104,31 +100,16 @@ def at_size() -> Collection:
     return collection
 
 
-RAN = ("reservations/limits", "creasy/generated")
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the results of some campaigns in their small size."""
-    folder = tmp_path_factory.mktemp("results")
-    for name in RAN:
+def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
+    """Not judged: creasy; without a claim: creasy/generated; of the limits a run is missing."""
+    ran = ("reservations/limits", "creasy/generated")
+    for name in ran:
         options = ("--quick", "--no-report", "-e", name.replace("/", "_"))
         with in_this_process():
-            done = command(folder, "campaign", name, *options)
+            done = command(tmp_path, "campaign", name, *options)
         assert done.returncode == 0, done.stderr
-    return folder
-
-
-def collection_of(folder: Path, *names: str) -> str:
-    file = folder / "some.toml"
-    file.write_text(f"campaigns = {list(names)}\n")
-    return str(file)
-
-
-def test_the_page_has_what_is_there_and_names_what_is_not(results: Path, tmp_path: Path) -> None:
-    """Not judged: creasy; without a claim: creasy/generated; of the limits a run is missing."""
-    folder = shutil.copytree(results, tmp_path / "copy")
-    file = collection_of(folder, *RAN, "creasy")
+    (tmp_path / "some.toml").write_text(f"campaigns = {[*ran, 'creasy']}\n")
+    folder, file = tmp_path, str(tmp_path / "some.toml")
     next((folder / "reservations_limits/runs").glob("*/out_run.json")).unlink()
     made = make_page(judge_results(folder, file), file)
     head, _, limits = made.split("\n## ")
@@ -141,7 +122,7 @@ def test_the_page_has_what_is_there_and_names_what_is_not(results: Path, tmp_pat
     shown = re.search(r"\| reservations/limits \|.*\| ([0-9a-f]+(-dirty)?) \| \1 \|", made)
     assert (shown and shown[1]) == revision  # None: this is no checkout
     with pytest.raises(UsageError, match="no campaign of"):
-        judge_results(tmp_path)
+        judge_results(tmp_path / "none")
 
 
 def test_the_campaigns_at_size_are_of_all_studies_and_in_no_small_size() -> None:
@@ -168,19 +149,6 @@ def test_what_is_kept_is_replaced_by_no_fewer_runs() -> None:
         assert told["other"] is other
         assert told[name] is (of if taken else before[name])
     assert merge_verdicts({}, anew) == anew
-
-
-def test_results_of_a_folder_replace_what_is_kept_of_them(results: Path, tmp_path: Path) -> None:
-    """Few runs replace no results of more runs; they count where no results are kept."""
-    written, kept = tmp_path / "claims.md", tmp_path / "judged.json"
-    call = [sys.executable, "-m", "batsched_studies.claims", "--results", results]
-    call += ["--kept", kept, "--output", written]
-    for before, said in (("[]", "judged anew"), (KEPT.read_text(), "as before")):
-        kept.write_text(before)
-        done = subprocess.run(call, capture_output=True, text=True, check=True)
-        assert f"creasy/generated: 4 runs, {said}" in done.stdout
-        assert written.read_text() == make_page(read_kept(kept))
-    assert written.read_text() == PAGE.read_text()
 
 
 def test_the_page_of_the_documentation_is_of_what_is_kept() -> None:

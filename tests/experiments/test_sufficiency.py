@@ -89,19 +89,6 @@ def test_rebounds_by_hand() -> None:
     assert over_all["rebound"] == pytest.approx(80, rel=0.01)
 
 
-def test_beside_the_work_that_was_to_be_saved() -> None:
-    """15 % of the work is submitted in red hours; fluid users who renounce it do 8 % of it later.
-
-    What all save in the weeks is less, as work from after them is done there: that is not lost.
-    """
-    table = table_of(whole(), "own_sample").frame
-    fluid = one_row(table, users="fluid", lever="renounce")
-    assert fluid[["expected", "work", "lost"]].tolist() == pytest.approx([15, 7, 8])
-    assert fluid["saved"] == pytest.approx(2, abs=0.02)
-    for loop in ("open", "a60"):
-        assert one_row(table, users=loop, lever="renounce")["lost"] == pytest.approx(0)
-
-
 def test_claims_are_judged() -> None:
     judged = whole().verdicts
     assert {verdict.claim: verdict.holds for verdict in judged if not verdict.holds} == {

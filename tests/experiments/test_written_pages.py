@@ -40,7 +40,6 @@ def test_the_recorded_runs_of_the_page(shared: Path) -> None:
 @pytest.mark.parametrize(
     ("site", "name", "options", "passes", "others"),
     [
-        ("KTH-SP2", "easy_exact", INSTANT, "instant", 0),
         ("KTH-SP2", "easy_requested", INSTANT, "predictsim", 0),
         ("KTH-SP2", "easy_requested", INSTANT, "event", 9),
         ("KTH-SP2", "easy_requested", INSTANT, "instant", 456),

@@ -100,15 +100,6 @@ def test_a_run_has_a_page(tmp_path: Path) -> None:
         assert "easy on sample-v1" in Path(place).read_text()
 
 
-def test_what_is_neither_a_campaign_nor_a_run_is_said_to_be_neither(tmp_path: Path) -> None:
-    (tmp_path / "easy_jobs.csv").write_text("")
-    for given in (tmp_path, tmp_path / "esy"):
-        done = command(None, "report", given)
-        assert done.returncode != 0
-        assert f"no {given}_jobs.csv" in done.stderr
-        assert "easy_jobs.csv" in done.stderr
-
-
 def test_code_that_only_the_results_name_is_not_run(tmp_path: Path) -> None:
     folder = ended(tmp_path, 'report = "study.py:report"')
     place = f"{tmp_path / 'study.py'}:report"

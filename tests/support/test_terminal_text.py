@@ -23,7 +23,6 @@ from batsched_py.support.terminal_text import (
     print_exactly,
     standard_streams,
 )
-from helpers.calling import command
 
 OBEYED = "\x1b\x07\r\x9b\x7f\u202e\u2066\u2028\x00"
 
@@ -86,31 +85,6 @@ def test_styles_of_rich_reach_a_terminal_and_those_of_a_text_do_not(
     assert "plain\\u001b[1m" in out
     rest = out.replace("\x1b[", "")
     assert not set(rest) & set(OBEYED)
-
-
-ANY_TERMINAL = [
-    "simulate sample --first 20 --record -e a",
-    "explain a --job 7",
-    "metrics --list",
-    "campaign c.toml --dry-run",
-    "--help",
-    "simulate sample --scheduler 日本\N{MINUS SIGN}.py:Name",
-]
-"""Each of which prints all its lines on a terminal that knows few characters."""
-
-
-def test_a_terminal_that_knows_few_characters_gets_every_line(tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text(
-        'title = "\N{BULLET} \N{MINUS SIGN} 日本"\n[run]\nfirst = 20\n'
-    )
-    for line in ANY_TERMINAL:
-        whole, *others = (
-            command(tmp_path, *line.split(), encoding=of) for of in ("utf-8", "ascii")
-        )
-        for called in (whole, *others):
-            assert (called.returncode == 0) is ("Name" not in line), (line, called.stderr)
-            assert len(called.stdout.splitlines()) == len(whole.stdout.splitlines()), line
-            assert "Error" not in called.stderr
 
 
 def test_json_stays_json_on_a_terminal_that_knows_few_characters(

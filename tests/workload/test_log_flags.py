@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batsched_py.units import DAY, HOUR, LATEST_TIME, WEEK
+from batsched_py.units import DAY, HOUR, LATEST_TIME
 from batsched_py.workload.log_summary import log_summary
-from batsched_py.workload.logs.flurries import count_ordinary_week, find_flurries
+from batsched_py.workload.logs.flurries import find_flurries
 from batsched_py.workload.logs.log_flags import Flag, find_flags
 from batsched_py.workload.logs.log_months import log_months
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
@@ -100,13 +100,6 @@ def test_no_stretch_is_more_dominated_than_the_first_one(order: list[str], least
     assert not found or max(leads[pair] for pair in found) == most
     taken = [row for first, last in found for row in range(first, last + 1)]
     assert len(set(taken)) == len(taken)
-
-
-def test_an_ordinary_week_is_the_median_of_the_weeks_that_have_jobs() -> None:
-    """168, 168, none, 168, 168 + 500 jobs, and a last week that is not whole."""
-    jobs = every_hour(6, but=[(2 * WEEK - 1, 3 * WEEK)]) + burst(500, 4 * WEEK + 60)
-    assert count_ordinary_week(a_log(jobs).column("submit_time")) == 168
-    assert count_ordinary_week(a_log(every_hour(4)).column("submit_time")) is None
 
 
 # the beginning
