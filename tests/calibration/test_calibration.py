@@ -352,7 +352,7 @@ def test_it_prints_the_verdict_and_the_policies(folder: Path, stored: Any) -> No
     assert easy.split()[3:] == ["0.00", "0.00", "to", "0.00", "1.00", "1.00", *easy.split()[-2:]]
     page = (folder / "out" / "site_calibration.html").read_text()
     assert stored["verdict"][0][:60] in page
-    for name in ("drawn_waits", "waits_by_hour", "backlog", "utilisation"):
+    for name in ("waits", "waits_by_hour", "backlog", "utilisation"):
         assert f'"{name}":{{' in page
 
 

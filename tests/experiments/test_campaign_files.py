@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import open_results
-from batsched_py.campaign.collection import Collection, read_collection
+from batsched_py.campaign.collection import read_collection
 from batsched_py.errors import UsageError
 from batsched_py.report.campaign_report import make_campaign_report
 from batsched_studies.claims.page import (
@@ -94,12 +94,6 @@ def test_no_claim_holds_on_a_part_of_the_runs_of_a_study(tmp_path: Path) -> None
 # The page of all claims --------------------------------------------------------------------------
 
 
-def at_size() -> Collection:
-    collection = read_collection(find_campaign(AT_SIZE))
-    assert collection is not None
-    return collection
-
-
 def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
     """Not judged: creasy; without a claim: creasy/generated; of the limits a run is missing."""
     ran = ("reservations/limits", "creasy/generated")
@@ -126,7 +120,8 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
 
 
 def test_the_campaigns_at_size_are_of_all_studies_and_in_no_small_size() -> None:
-    collection = at_size()
+    collection = read_collection(find_campaign(AT_SIZE))
+    assert collection is not None
     studies = {path.parent.name for path in collection.campaigns.values()}
     shipped = {path.parent.name for path in TEXT.parents[1].glob("*/published.toml")}
     pages = {"semi_open", "user_models", "site"}  # pages of their own, and one that claims nothing

@@ -54,7 +54,7 @@ def make_run(
     sldwa: float = 2.0, trace: str = "KTH", order: str = "", **options: Any
 ) -> dict[str, Any]:
     """Return a run; settings are told from options of the scheduler by their names."""
-    settings = ("walltime", "statistics", "unix_start_time", "first", "nb_res", "log", "size")
+    settings = ("walltime", "unix_start_time", "first", "nb_res", "log", "size")
     more = {name: options.pop(name) for name in settings if name in options}
     return {
         "log": LOGS[trace],
