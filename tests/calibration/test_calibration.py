@@ -29,7 +29,6 @@ from batsched_py.calibration.week_bootstrap import (
     estimate_rank_correlation,
 )
 from batsched_py.errors import InputError, LogError, UsageError
-from batsched_py.options.durations import format_duration
 from batsched_py.units import DAY, HOUR, WEEK
 from helpers.calibrated import PROCESSORS, RULES, busy_log, log_of, recorded_by, table_of, under
 from helpers.calling import command
@@ -418,12 +417,3 @@ def test_a_policy_that_knows_nothing_of_the_site() -> None:
     assert "easy (-3.20, -3.73 to -2.73)" in beside
     assert "queue 2 (6.61 h instead of 1.67 h)" in groups
     assert "2.71 h" in change
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (90, "90 s"), (600, "10 min"), (2.5 * HOUR, "2.5 h"), (4 * DAY, "4 d")],
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert format_duration(seconds) == text
-    assert format_duration(float("nan")) == "-"

@@ -97,8 +97,8 @@ def test_no_claim_holds_on_a_part_of_the_runs_of_a_study(tmp_path: Path) -> None
 def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
     """Not judged: creasy; without a claim: creasy/generated; of the limits a run is missing."""
     ran = ("reservations/limits", "creasy/generated")
-    for name in ran:
-        options = ("--quick", "--no-report", "-e", name.replace("/", "_"))
+    for name, repeats in zip(ran, (["--replications", "2"], []), strict=True):
+        options = ("--quick", "--no-report", "-e", name.replace("/", "_"), *repeats)
         with in_this_process():
             done = command(tmp_path, "campaign", name, *options)
         assert done.returncode == 0, done.stderr
@@ -111,7 +111,7 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
         assert words in head
     assert "`batsched-py campaign reservations/limits`" in limits
     assert re.search(r"\| [✓✗?] (holds|does not hold|cannot be told) \|", limits)
-    assert re.search(r"\| reservations/limits \|.*\| 14 of 90 \|", made)
+    assert re.search(r"\| reservations/limits \|.*\| 5 of 90 \|", made)
     revision = open_results(folder / "reservations_limits").provenance["git_revision"]
     shown = re.search(r"\| reservations/limits \|.*\| ([0-9a-f]+(-dirty)?) \| \1 \|", made)
     assert (shown and shown[1]) == revision  # None: this is no checkout

@@ -59,7 +59,6 @@ def made_up(
     waits: Factors,
     replications: int = 5,
     *,
-    kinds: Sequence[str] = ("fluid", "rigid"),
     changes: Sequence[tuple[str, str]] = ((MORE, "site"), (FEWER, "site"), ("as it is", EASY)),
     numbers: Mapping[tuple[str, str], Mapping[str, float]] | None = None,
     **fidelity: float,
@@ -70,7 +69,7 @@ def made_up(
     """
     runs = []
     for (change, policy), people, number in product(
-        (("as it is", "site"), *changes), kinds, range(replications)
+        (("as it is", "site"), *changes), ("fluid", "rigid"), range(replications)
     ):
         name = policy if policy == EASY else change
         spread = 1 + 0.01 * ((number * (3 if people == "rigid" else 7)) % 5 - 2)
