@@ -96,9 +96,7 @@ HEAVY = {"numpy", "pandas", "procset"}
     ("module", "names", "heavy"),
     [
         ("batsched_py", "Start, Machine, WaitingReason", {*HEAVY, "batsched_py.simulator"}),
-        ("batsched_py", "testing", {"pytest", "hypothesis", "procset"}),
         ("batsched_py.report.kit", "table", {"altair", "networkx"}),
-        ("batsched_py.report", "kit", {"numpy", "pandas"}),
         ("batsched_users", "__all__", {"numpy", "pandas", "networkx"}),
     ],
 )

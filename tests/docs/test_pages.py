@@ -22,6 +22,7 @@ import yaml
 
 from batsched_py.support.installation import PROGRAM
 from helpers import calling
+from helpers.campaigns import in_this_process
 from helpers.other_programs import free_address
 from helpers.waiting import LIMIT
 
@@ -179,11 +180,12 @@ def test_all_commands_work(page: Path, port: str, tmp_path: Path) -> None:
             if command[-1] == "&":
                 servers.append(subprocess.Popen(command[:-1], cwd=tmp_path))
                 continue
-            done = (
-                calling.command(tmp_path, *arguments)
-                if PROGRAMS[program] == PROGRAM
-                else subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-            )
+            with in_this_process():
+                done = (
+                    calling.command(tmp_path, *arguments)
+                    if PROGRAMS[program] == PROGRAM
+                    else subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+                )
             assert done.returncode == 0, (line, done.stderr)
             assert [server.wait(LIMIT) for server in servers] == [0] * len(servers), line
     finally:

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from batsched_py.errors import OutputError
 from batsched_py.figures import run_figures
 from batsched_py.report import Column, Figure, Report, Section, Table
 from batsched_py.report.formatting import format_cell, format_rows
@@ -241,12 +240,6 @@ def test_nothing_is_fetched_for_a_figure() -> None:
     spec = {"data": {"url": "https://example.org/data.csv"}, "mark": "point", "encoding": {}}
     with pytest.raises(ValueError, match=r"example\.org"):
         render_figure(Figure("f", "F", spec))
-
-
-def test_a_folder_that_cannot_be_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="not a folder"):
-        write_files(a_report(), tmp_path / "file")
 
 
 # Reports on a terminal ---------------------------------------------------------------------------
