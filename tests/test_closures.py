@@ -1,4 +1,4 @@
-"""How much one has to read: the code that a module imports, and the files in a folder.
+"""How much one has to read: the code that a module imports.
 
 A limit is raised only for a new capability, with the reason beside it.
 """
@@ -21,8 +21,6 @@ MOST_LINES = {
     "batsched_py.run.simulate": 21_300,
 }
 """Lines of a module and of all modules that it imports when it runs, directly or not."""
-MOST_FILES = 14
-"""Python files in one folder."""
 
 
 @pytest.mark.parametrize("module", MOST_LINES)
@@ -42,10 +40,3 @@ def lines_of(module: str) -> list[str]:
     path = PACKAGES[module.partition(".")[0]].joinpath(*module.split("."))
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     return file.read_text().splitlines()
-
-
-def test_folders_hold_few_files() -> None:
-    folders = Counter(
-        path.parent for name, place in PACKAGES.items() for path in (place / name).rglob("*.py")
-    )
-    assert {str(folder): nb for folder, nb in folders.items() if nb > MOST_FILES} == {}

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from itertools import product
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
-from helpers.lowest_versions import lowest, newest_python, requirements
+from helpers.lowest_versions import lowest, requirements
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCK = (ROOT / "requirements.lock").read_text()
-PYTHONS = [f"3.{minor}" for minor in range(11, newest_python(PROJECT)[1] + 1)]
 
 
 def test_each_has_a_lower_bound() -> None:
@@ -28,21 +25,6 @@ def test_each_has_a_lower_bound() -> None:
         assert given.specifier.contains(version)
     with pytest.raises(ValueError, match="lower bound"):
         lowest("numpy<3")
-
-
-def test_the_lock_has_one_version_that_is_allowed() -> None:
-    entries = [Requirement(entry) for entry in re.findall(r"^(\w.*?) \\$", LOCK, re.MULTILINE)]
-    for line, python in product(requirements(PROJECT), PYTHONS):
-        wanted = Requirement(line)
-        here = {"python_version": python, "python_full_version": f"{python}.9"}
-        (entry,) = [
-            entry
-            for entry in entries
-            if canonicalize_name(entry.name) == canonicalize_name(wanted.name)
-            and (entry.marker is None or entry.marker.evaluate(here))
-        ]
-        (version,) = [part.version for part in entry.specifier]
-        assert wanted.specifier.contains(version), f"{line}: run `make lock`"
 
 
 def test_the_lock_has_hashes_and_names_no_registry() -> None:

@@ -6,26 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from batsched_py.campaign.campaign_file import read_campaign
-from batsched_py.commands.protocol.decision_process_options import read_json_options
-from batsched_py.errors import BatschedError, InputError, OutputError, UsageError, WorkloadError
+from batsched_py.errors import InputError, OutputError, UsageError, WorkloadError
 from batsched_py.files.writers import locked
-from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.whole_run import add_seal, check_whole
-from batsched_py.simulator.batsim4.external_events import read_events
-from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.transport.recording import Recorder, read_exchange
+from batsched_py.transport.recording import Recorder
 from batsched_py.workload.batsim.batsim_workload import read_workload
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_py.workload.logs.swf import read_swf
-from batsched_users.behaviour.empirical_distributions import read_distribution
-from batsched_users.models.population_members import read_members
-from batsched_users.models.weekly import read_parameters
 
 JOB = "1 0 -1 10 2 -1 -1 2 20 -1 1 1 1 -1 -1 -1 -1 -1\n"
 
@@ -84,27 +75,6 @@ def test_a_log_comes_through_a_pipe(tmp_path: Path) -> None:
         [sys.executable, "-c", script], input=JOB, capture_output=True, text=True, check=True
     )
     assert shown.stdout == f"True {JOB}"
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        read_workload,
-        read_platform,
-        lambda path: read_events([path], 4),
-        read_exchange,
-        read_campaign,
-        read_jobs,
-        read_distribution,
-        read_members,
-        read_parameters,
-        lambda path: read_json_options(None, str(path)),
-    ],
-)
-def test_what_is_no_file_is_refused(read: Callable[[Path], object], tmp_path: Path) -> None:
-    (tmp_path / "in.json").mkdir()
-    with pytest.raises(BatschedError, match=r"in\.json"):
-        read(tmp_path / "in.json")
 
 
 def test_a_fifo_as_a_log_is_called_what_it_is(tmp_path: Path) -> None:

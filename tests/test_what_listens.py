@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -101,18 +100,6 @@ def test_serve_on_a_unix_socket(tmp_path: Path, temporary: Path) -> None:
         assert it.unix_sockets() == [str(address)]
         assert it.ports() == []
         assert is_closed_to_others(it, temporary)
-
-
-def test_the_simulator_listens_nowhere(tmp_path: Path, temporary: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:  # takes connections, and says nothing
-        address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
-        platform = Path(__file__).parents[1] / "platforms" / "ideal_64.xml"
-        line = [*US, "simulator", "-p", str(platform), "-s", address, "-e", "out"]
-        with started(tmp_path, temporary, *line) as program:
-            nobody.accept()[0].close()
-            assert program.ports() == []
-            assert program.unix_sockets() == []
-            assert is_closed_to_others(program, temporary)
 
 
 @pytest.mark.parametrize("backend", ["socket", pytest.param("batsim", marks=needs_batsim)])

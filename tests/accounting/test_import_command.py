@@ -61,34 +61,6 @@ def test_records_may_be_piped_in(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "wrote 2 jobs" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "message"),
-    [
-        ("import slrum jobs.txt out.swf", 2, "slrum"),
-        ("import slurm nothere.txt out.swf", 2, "'nothere.txt'"),
-        ("import slurm . out.swf", 2, ". is a folder"),
-        ("import slurm jobs.txt out.txt", 2, "out.txt"),
-        ("import slurm jobs.txt jobs.txt/out.swf", 1, "cannot be written"),
-        ("import slurm jobs.txt out.swf --processors cpus", 2, "--processors=cpus"),
-        ("import pbs jobs.txt out.swf --submission begin", 2, "--submission=begin"),
-        ("import slurm jobs.txt out.swf --cores-per-node 0", 2, "--cores-per-node 0"),
-        ("import slurm jobs.txt out.swf --record-zone Mars", 1, "time zone 'Mars'"),
-        ("import slurm jobs.txt out.swf --partition-limit x", 2, "--partition-limit 'x'"),
-        ("import slurm jobs.txt out.swf --anonymise", 2, "--salt"),
-        ("import slurm jobs.txt out.swf --salt 0123456789abcdef", 2, "--anonymise"),
-        ("import slurm jobs.txt out.swf --anonymise --salt short", 2, "--salt: 5"),
-        ("import slurm jobs.txt out.swf --anonymise --salt-file no", 2, "no file 'no'"),
-        ("import slurm bad.txt out.swf", 1, "--skip-bad-lines leaves such lines out"),
-    ],
-)
-def test_what_goes_wrong_is_one_sentence(folder: Path, line: str, code: int, message: str) -> None:
-    (folder / "bad.txt").write_text(sacct({"JobID": "x"}))
-    done = call(folder, line)
-    assert (done.returncode, "Traceback" in done.stderr) == (code, False)
-    assert message in done.stderr + done.stdout
-    assert files(folder) == {"jobs.txt", "bad.txt"}
-
-
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_no_output_is_an_input(folder: Path, name: str) -> None:
     content = (folder / "jobs.txt").read_bytes()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import re
 import sqlite3
-from collections.abc import Callable
 from csv import writer
 from pathlib import Path
 
@@ -17,9 +16,8 @@ import pytest
 
 from batsched_py.accounting.systems.oar import Oar
 from batsched_py.errors import InputError
-from helpers.imports import Imported, imported
+from helpers.imports import Run, importing
 
-Run = Callable[..., Imported]
 HEADER = (
     "job_id,user,project,queue_name,job_name,state,exit_code,submission_time,start_time,stop_time,"
     "walltime,nb_resources,nb_nodes,hosts,types"
@@ -47,12 +45,7 @@ def csv(*jobs: dict[str, object], delimiter: str = ",") -> str:
     return "".join(delimiter.join(row) + "\n" for row in rows)
 
 
-@pytest.fixture
-def oar(tmp_path: Path) -> Run:
-    def run(*texts: str, **options: object) -> Imported:
-        return imported(Oar, tmp_path, *texts, **options)
-
-    return run
+oar = importing(Oar)
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t"])

@@ -6,9 +6,7 @@ and of the Torque Administrator Guide ("Accounting Records").
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import permutations
-from pathlib import Path
 
 import pytest
 
@@ -19,9 +17,8 @@ from batsched_py.accounting.systems.pbs import (
     parse_hosts,
 )
 from batsched_py.errors import InputError
-from helpers.imports import Imported, imported
+from helpers.imports import Run, importing
 
-Run = Callable[..., Imported]
 PRO = (
     '03/01/2024 12:10:00;E;1234.pbs;user=ann group=staff account="phys 1" '
     "project=_pbs_project_default jobname=my job queue=workq ctime=1709287200 qtime=1709287200 "
@@ -42,12 +39,7 @@ TORQUE = (
 )
 
 
-@pytest.fixture
-def pbs(tmp_path: Path) -> Run:
-    def run(*texts: str, **options: object) -> Imported:
-        return imported(Pbs, tmp_path, *texts, **options)
-
-    return run
+pbs = importing(Pbs)
 
 
 def test_a_record_of_pbs_professional(pbs: Run) -> None:

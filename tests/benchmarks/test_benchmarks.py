@@ -16,7 +16,6 @@ from floor import Columns, Scanned, easy, read
 from floor_queue import Blocks
 from hypothesis import given
 from hypothesis import strategies as st
-from measuring import Measured
 from planning_rows import FREE, NOW, busy_machine, usual_jobs
 
 from batsched_py import load_workload, simulate
@@ -134,33 +133,3 @@ def test_the_rows_are_measured_kept_and_shown(tmp_path: Path) -> None:
     assert all(f"| `{name}` |" in text for name in entry.rows)
     assert "curie-cpu" not in text  # it was skipped
     assert "skipped: " in run.stdout
-
-
-def test_a_row_that_nobody_knows() -> None:
-    run = benchmarks("--quick", "flor")
-    assert run.returncode == 1
-    assert "no row flor" in run.stderr
-
-
-def entry(version: str, log: str = "log", **ratios: float) -> history.Entry:
-    rows = {name.replace("_", "-"): Measured(ratio, 0.1) for name, ratio in ratios.items()}
-    about = {"date": "2026-01-01", "machine": "m", "python": "3"}
-    return history.Entry(version=version, log=log, rows=rows, **about)
-
-
-def test_slower_by_more_than_the_spread() -> None:
-    runs = [entry("a", feedback=9.0), entry("b", feedback=2.0), entry("c", "other", feedback=1.0)]
-    assert history.slower({"feedback": Measured(2.15, 0.0)}, runs, "log") == []
-    assert history.slower({"feedback": Measured(1.5, 0.0)}, runs, "log") == []
-    assert history.slower({"feedback": Measured(2.25, 0.3)}, runs, "log") == []
-    (sentence,) = history.slower({"feedback": Measured(2.25, 0.0)}, runs, "log")
-    assert "feedback" in sentence
-    assert history.slower({"output": Measured(9.0, 0.0)}, runs, "log") == []
-
-
-def test_the_table_has_the_first_version_and_the_last() -> None:
-    runs = [entry("a", feedback=3.0), entry("a", curie_cpu=30.0), entry("b", feedback=1.25)]
-    lines = history.table(runs, "log").splitlines()[2:]
-    cells = {line.split("|")[1].strip(): line.split("|")[3:6] for line in lines}
-    assert [cell.strip() for cell in cells["`feedback`"]] == ["3.00", "1.25", "1.40"]
-    assert [cell.strip() for cell in cells["`curie-cpu`"]] == ["30.00", "", "10.00"]

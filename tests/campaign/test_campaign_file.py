@@ -196,13 +196,11 @@ def test_an_option_may_have_a_list_of_tables(tmp_path: Path) -> None:
     [
         ("replications = 2", "replications = 0", 2, "at least 1"),
         ("replications = 2", 'keep = "all"', 2, "jobs, metrics"),
-        ("replications = 2", 'metric = "mean_wating_time"', 2, "'mean_waiting_time'"),
         ("replications = 2", "warm_up = 60", 2, "is a setting"),
         ("replications = 2", 'measure = "m.txt"', 2, "file.py:function"),
         ('"feedback"]', '"feedback"]\nspeed_factor = "fast"', 7, "speed_factor = 'fast'"),
         ('["easy", "creasy"]', '["easy", "crazy"]', 5, "'crazy' .*'creasy'"),
         ('["easy", "creasy"]', '["easy", "easy"]', 5, "'easy' twice"),
-        ("alpha = 10 }", "alpha = 10 }\nscheduller = 1", 12, "'scheduler'"),
         ('users = "feedback"', 'user = "feedback"', 14, "'users'"),
         ('policy = ["creasy"]', 'policy = ["creasi"]', 15, "no run has"),
         ("nodes = [32, 16]", "nodes = 3\nreplications = true", 21, "replications"),
@@ -212,7 +210,6 @@ def test_an_option_may_have_a_list_of_tables(tmp_path: Path) -> None:
         ('"feedback"]', f'"feedback"]\nseed = {2**63}', 7, "finite number"),
         ('"feedback"]', '"feedback"]\nscheduler_options = [{ a = 1 }]', 7, "a text"),
         ('"feedback"]', '"feedback"]\nuser_options.a = [1]', 7, '"user_options.a" = .*'),
-        ("alpha = 10 }", "alpha = inf }", 11, "finite number"),
         ('users = "feedback"\npolicy = ["creasy"]', "", 13, "empty"),
         ('name = "base"', 'name = "../base"', 1, "name of a"),
         ('"feedback"]', '"feedback"]\nshake = []', 7, "'shake' is empty"),
@@ -242,7 +239,6 @@ def test_mistakes_point_at_their_line(
         ('[run]\n"scheduler_options.x" = 5\n"user_options.x" = [1, 2]\n', "another column"),
         # What every run would fail of is said before the first one.
         ("[run]\nnode_factor = -1\n", "positive number"),
-        ("[run]\nnode_factor = 0.001\n", "node of 64"),
         ("[run]\nplatform = 'none.xml'\n", "2: .*none.xml"),
         ("[run]\nscheduler = 'creazy'\n", "base.toml:2: .*'creasy'"),
         ("[run]\nscheduler_options = { depht = 1 }\n", "base.toml:2: .*'depht'"),
@@ -300,10 +296,8 @@ MORE = '[run]\nreplay = ["rigid", "a30"]\n[replay.a30]\nusers = "feedback"\n'
     [
         ('title = "Ours"\nreplications = 3\n', {}, True),
         ('[run]\nlog = "a.swf"\nseed = 5\n', {}, True),
-        ('[run]\nreplay = ["rigid"]\n', {}, True),
         ('[[exclude]]\nreplay = "a0"\n', {}, True),
         ('[replay.a30]\nusers = "feedback"\n', {}, True),  # which no run has
-        ("", {"quick": True, "logs": ["a.swf"]}, True),
         ('[quick]\nreplay = "a0"\n', {"quick": True}, True),
         ('[quick]\nreplay = "a0"\nfirst = 9\n', {"quick": True}, False),
         (MORE, {}, False),
@@ -324,13 +318,8 @@ def test_other_runs_than_a_study_s_do_not_get_its_report(
     if has_report:
         assert (ours.report, ours.hint) == (str(base.path.parent / "report.py:report"), base.hint)
         assert ours.is_part is ("replay = " in text)
-    elif "report" not in text:
-        assert (ours.report, ours.title, ours.hint) == (None, "", "")
-        assert "replay_feedback" in ours.notes[0]
     assert (ours.report is not None) == has_report
     assert has_report is False or ours.title == ("Ours" if "Ours" in text else base.title)
-    mine = read(tmp_path, f'extends = "replay_feedback"\nreport = "mine.py:report"\n{MORE}')
-    assert mine.report == "mine.py:report"
     fewer = 'change = "fewer"\n[change.fewer]\nnode_factor = 0.1\n'
     assert read(tmp_path, f'extends = "site"\n[run]\n{fewer}').report, "it is for any runs"
 

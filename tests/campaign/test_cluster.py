@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +22,7 @@ from batsched_py.campaign.workers import cluster
 from batsched_py.campaign.workers.cluster import Requirements, check_worker
 from batsched_py.errors import UsageError
 from batsched_py.support.installation import PROGRAM
-from helpers.campaigns import CampaignFolder
+from helpers.campaigns import SLOW, CampaignFolder, files_of_runs
 from helpers.waiting import LIMIT, is_alive, wait_until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -35,15 +32,6 @@ TWO = """
 first = 30
 scheduler = ["fcfs", "easy"]
 users = "feedback"
-"""
-SLOW = """
-import os, pathlib, time
-class Slow:
- def schedule(self, now, queue, machine):
-  pathlib.Path('part').write_text(str(os.getpid()))
-  pathlib.Path('part').rename('worker')
-  time.sleep(600)
-  return iter(())
 """
 
 
@@ -61,15 +49,6 @@ def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CampaignFolder:
     folder = CampaignFolder(tmp_path)
     folder.write(TWO, slow=SLOW)
     return folder
-
-
-def files_of_runs(out: Path) -> dict[str, bytes]:
-    """Return what does not tell when and where a run was made."""
-    return {
-        str(path.relative_to(out)): path.read_bytes()
-        for path in out.glob("runs/*/*")
-        if path.suffix == ".csv" or path.name == "settings.json"
-    }
 
 
 def test_runs_are_those_of_this_machine(campaign: CampaignFolder, address: str) -> None:
@@ -94,31 +73,6 @@ def test_a_request_to_end_ends_what_runs_on_workers(campaign: CampaignFolder, ad
     assert process.returncode == 130, said
     assert "Traceback" not in said
     wait_until(lambda: not is_alive(worker))
-
-
-@pytest.mark.long
-def test_a_worker_ends_when_its_scheduler_is_killed(campaign: CampaignFolder) -> None:
-    """As after the end of a command that was killed, which is the scheduler of its jobs."""
-    campaign.write('[run]\nfirst = 9\nscheduler = "slow.py:Slow"\n')
-    place, dask_command = campaign.path / "place.json", [sys.executable, "-m", "dask"]
-    with ExitStack() as stack:
-
-        def start(*line: str) -> subprocess.Popen[bytes]:
-            process = subprocess.Popen(line, cwd=campaign.path, stderr=subprocess.DEVNULL)
-            stack.callback(process.kill)
-            return process
-
-        file = ("--scheduler-file", str(place))
-        scheduler = start(*dask_command, "scheduler", *file, "--port", "0", "--no-dashboard")
-        wait_until(place.exists)
-        worker = start(*dask_command, "worker", *file, "--nthreads", "1", "--no-dashboard")
-        address = json.loads(place.read_text())["address"]
-        start(*PROGRAM, "campaign", "test.toml", "-e", "out", "--cluster", address)
-        wait_until((campaign.path / "worker").exists)
-        of_run = int((campaign.path / "worker").read_text())
-        scheduler.kill()
-        worker.wait(LIMIT)
-        wait_until(lambda: not is_alive(of_run))
 
 
 def needs(folder: Path, **fields: Any) -> Requirements:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from batsched_py.campaign.preparation import prepare
 from batsched_py.errors import UsageError
 from batsched_py.support.installation import platforms_folder
 from helpers.calling import command
-from helpers.campaigns import count_runs
+from helpers.campaigns import count_runs, in_this_process
 from helpers.logs import swf_text
 
 POLICY = """
@@ -35,7 +36,7 @@ scheduler_options = { file = "data/hello.txt", order = "a word" }
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A campaign file that names five files beside it; the working directory is elsewhere."""
     folder = tmp_path / "study"
     for name in ("logs", "data", "a word"):
@@ -48,7 +49,8 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "mine.toml").write_text(FILE)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    return folder
+    with in_this_process():
+        yield folder
 
 
 def test_a_campaign_is_the_same_from_any_folder(study: Path) -> None:

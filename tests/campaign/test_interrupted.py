@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from helpers.campaigns import SLOW
 from helpers.sealed_runs import unsealed
 from helpers.waiting import LIMIT, is_alive, wait_until
 
@@ -87,16 +88,6 @@ def test_killed_at_random_moments(whole: tuple[Path, float], seed: int) -> None:
         elif path.name != "command.txt":  # which names the folder
             assert again.read_bytes() == path.read_bytes()
     assert [*(folder / out).rglob("*.part")] == []
-
-
-SLOW = """import os, pathlib, time
-class Slow:
- def schedule(self, now, queue, machine):
-  pathlib.Path('part').write_text(str(os.getpid()))
-  pathlib.Path('part').rename('worker')
-  time.sleep(600)
-  return iter(())
-"""
 
 
 def begun(folder: Path, schedulers: str) -> tuple[subprocess.Popen[str], int]:

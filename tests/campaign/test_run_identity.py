@@ -236,35 +236,6 @@ def test_a_registered_plug_in_that_can_be_edited_is_known_by_its_files(
     assert names[-2] == names[-1]
 
 
-@pytest.mark.parametrize("named", ["wrapped", "member", "member_wrapped"])
-def test_names_change_with_a_registered_model_that_others_are_around(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, named: str
-) -> None:
-    """It may be of another package, where its author works on it, or be installed in another
-    version."""
-    (folder / "people_of_mine.py").write_text("class Mine: pass\n")
-    monkeypatch.syspath_prepend(folder)
-    entry = EntryPoint("mine", "people_of_mine:Mine", identity.plugins.USERS)
-    ours = identity.plugins.list_names
-    monkeypatch.setattr(
-        identity.plugins, "list_names", lambda group: {**ours(group), "mine": entry}
-    )
-    identity._registered.cache_clear()
-    options = {"model": "mine", "signal": "16:00-20:00"}
-    inside = 'options = { model = "mine", signal = "16:00-20:00" }\n'
-    member = f'model = "sufficient"\n{inside}' if named == "member_wrapped" else 'model = "mine"\n'
-    population = folder / "population.toml"
-    population.write_text(f"[[member]]\nrest = true\n{member}")
-    settings: dict[str, Any] = {"users": "sufficient", "user_options": options}
-    if named != "wrapped":
-        settings = {"users": "population", "user_options": {"file": str(population)}}
-    first = prepared(**settings)
-    assert "people_of_mine.py" in {Path(path).name for path in first.task.files}
-    (folder / "people_of_mine.py").write_text("class Mine: old = 3\n")
-    assert prepared(**settings).folder != first.folder
-    identity._registered.cache_clear()
-
-
 @pytest.mark.parametrize("text", ["x" * 5000, "a\0b", "each", "1"])
 def test_a_text_that_is_no_path_and_no_number_stays_a_text(text: str) -> None:
     command = prepared(scheduler="policy.py:P", scheduler_options={"x": text}).command

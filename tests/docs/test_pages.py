@@ -22,6 +22,7 @@ import yaml
 
 from batsched_py.support.installation import PROGRAM
 from helpers import calling
+from helpers.campaigns import in_this_process
 from helpers.other_programs import free_address
 from helpers.waiting import LIMIT
 
@@ -104,6 +105,24 @@ def test_no_command_is_overlooked() -> None:
                 assert not unmarked, f"{name_of(page)}: write `$ {unmarked[0]}`"
 
 
+def test_the_options_of_the_simulator_are_those_of_its_page() -> None:
+    """But for ``--protocol``, which has a section of its own, and for what is refused."""
+    section = (DOCS / "simulator.md").read_text().partition("\n## Options\n")[2]
+    lines = section.partition("\n## ")[0].splitlines()
+    accepted = "\n".join(line for line in lines if "refused by name" not in line)
+    named = set(re.findall(r"`(--?\w[\w-]*)", accepted))
+    shown = calling.command(None, "simulator", "-h").stdout.partition("\nOptions:\n")[2]
+    beginnings = [
+        re.split(" {2,}", line.strip())[0] for line in shown.partition("\n\n")[0].splitlines()
+    ]
+    options = [
+        set(re.findall(r"(?<![\w-])--?\w[\w-]*", text)) for text in beginnings if "-" in text
+    ]
+    options = [forms for forms in options if forms and not forms & {"--protocol", "--help"}]
+    assert [forms for forms in options if not forms & named] == []
+    assert named <= set().union(*options)
+
+
 @pytest.mark.parametrize("name", ["campaigns.md", "reports.md", "results.md", "users.md"])
 def test_code_works(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What others show as a file is run by their commands; functions are defined here only."""
@@ -161,11 +180,12 @@ def test_all_commands_work(page: Path, port: str, tmp_path: Path) -> None:
             if command[-1] == "&":
                 servers.append(subprocess.Popen(command[:-1], cwd=tmp_path))
                 continue
-            done = (
-                calling.command(tmp_path, *arguments)
-                if PROGRAMS[program] == PROGRAM
-                else subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-            )
+            with in_this_process():
+                done = (
+                    calling.command(tmp_path, *arguments)
+                    if PROGRAMS[program] == PROGRAM
+                    else subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+                )
             assert done.returncode == 0, (line, done.stderr)
             assert [server.wait(LIMIT) for server in servers] == [0] * len(servers), line
     finally:

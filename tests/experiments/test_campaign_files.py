@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +12,11 @@ from msgspec.structs import replace
 
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import open_results
-from batsched_py.campaign.collection import Collection, read_collection
+from batsched_py.campaign.collection import read_collection
 from batsched_py.errors import UsageError
 from batsched_py.report.campaign_report import make_campaign_report
 from batsched_studies.claims.page import (
     AT_SIZE,
-    KEPT,
     PAGE,
     TEXT,
     judge_results,
@@ -29,28 +25,11 @@ from batsched_studies.claims.page import (
     read_kept,
 )
 from helpers.calling import command
+from helpers.campaigns import in_this_process
 from helpers.made_up_campaign import STUDIES as FOLDER
 from helpers.made_up_campaign import MadeUpCampaign
 
-STUDIES = {
-    # campaign files; runs of all, of their small sizes; files whose small size downloads nothing
-    "creasy": (6, 1469, 180, "alphas campaign generated machines readings thirds"),
-    "dynamic_think_times": (4, 7920, 776, "campaign equal_work readings warm_up"),
-    "dynp": (
-        *(17, 4194, 909),
-        "campaign clock estimates legacy load load_extension load_slackness metrics slackness "
-        "subset",
-    ),
-    "grid": (5, 1919, 221, "adaptive bounds campaign readings sharing"),
-    "grid_users": (4, 192, 48, "campaign"),
-    "league": (7, 1332, 168, "campaign"),
-    "replay_feedback": (*(7, 1313, 129), "allocated campaign confidence first fixed models shake"),
-    "resampling": (8, 9243, 87, "campaign"),
-    "reservations": (4, 980, 90, "campaign limits"),
-    "site": (2, 197, 80, "campaign"),
-    "sufficiency": (7, 1660, 375, "campaign states"),
-    "tbuos_ups": (10, 3099, 144, "campaign"),
-}
+STUDIES = sorted({path.parent.name for path in FOLDER.glob("*/campaign.toml")} - {"claims"})
 CAMPAIGN = re.compile(r"^(\[run\]|extends)", re.MULTILINE)
 FILES = {
     study: [
@@ -65,36 +44,16 @@ FILES = {
 @pytest.mark.parametrize("study", STUDIES)
 def test_campaign_files_expand_to_different_runs(study: str) -> None:
     """Replications have the same seed in all runs, another one than each other."""
-    nb_runs, nb_quick, local = 0, 0, []
     for path in FILES[study]:
-        whole, small = (read_campaign(path, quick=quick) for quick in (False, True))
-        nb_runs, nb_quick = nb_runs + len(whole.runs), nb_quick + len(small.runs)
-        assert len({tuple(run.labels.items()) for run in whole.runs}) == len(whole.runs), path
-        if {run.settings.log for run in small.runs} <= {"sample", "none"}:
-            local.append(path.stem)
+        runs = read_campaign(path).runs
+        assert read_campaign(path, quick=True).runs
+        assert len({tuple(run.labels.items()) for run in runs}) == len(runs), path
         seeds: dict[Any, set[int]] = {}
-        for run in whole.runs:
+        for run in runs:
             if "replication" in run.labels:
                 seeds.setdefault(run.labels["replication"], set()).add(run.settings.seed)
         assert all(len(equal) == 1 for equal in seeds.values()), path
         assert len(set().union(*seeds.values())) == len(seeds), path
-    assert (len(FILES[study]), nb_runs, nb_quick, " ".join(local)) == STUDIES[study]
-
-
-@pytest.mark.parametrize("study", STUDIES)
-def test_the_report_of_a_study_is_not_about_other_runs(study: str, tmp_path: Path) -> None:
-    path = tmp_path / "ours.toml"
-    report = str(FOLDER / study / "report.py:report")
-    for file in FILES[study]:
-        name = f"{study}/{file.stem}"
-        path.write_text(f'extends = "{name}"\n[run]\n')
-        assert read_campaign(path).report == report
-        assert not read_campaign(path).is_part
-        assert read_campaign(path).title == read_campaign(find_campaign(name)).title
-    path.write_text(f'extends = "{study}"\ntitle = "Ours"\n[run]\nshake = 12345\n')
-    ours = read_campaign(path)
-    for_any_runs = study == "site"
-    assert (ours.title, ours.report) == ("Ours", report if for_any_runs else None)
 
 
 @pytest.mark.parametrize("study", STUDIES)
@@ -125,7 +84,8 @@ def test_no_claim_holds_on_a_part_of_the_runs_of_a_study(tmp_path: Path) -> None
     for text, answers in {"": [True, False], 'scheduler = "easy"\n': [None, False]}.items():
         path = tmp_path / "ours.toml"
         path.write_text(f'extends = "{study}"\nname = "ours"\n[run]\n{text}')
-        called = command(tmp_path, "campaign", path, "-e", "out", "--jobs", "1")
+        with in_this_process():
+            called = command(tmp_path, "campaign", path, "-e", "out")
         assert called.returncode == 0, called.stderr
         made = make_campaign_report(open_results(tmp_path / "out"), f"{study / 'report.py'}:report")
         assert [verdict.holds for verdict in made.verdicts] == answers
@@ -134,53 +94,34 @@ def test_no_claim_holds_on_a_part_of_the_runs_of_a_study(tmp_path: Path) -> None
 # The page of all claims --------------------------------------------------------------------------
 
 
-def at_size() -> Collection:
-    collection = read_collection(find_campaign(AT_SIZE))
-    assert collection is not None
-    return collection
-
-
-RAN = ("reservations/limits", "creasy/generated", "dynp")
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the results of some campaigns in their small size."""
-    folder = tmp_path_factory.mktemp("results")
-    for name in RAN:
-        options = ("--quick", "--no-report", "-e", name.replace("/", "_"))
-        done = command(folder, "campaign", name, *options)
-        assert done.returncode == 0, done.stderr
-    return folder
-
-
-def collection_of(folder: Path, *names: str) -> str:
-    file = folder / "some.toml"
-    file.write_text(f"campaigns = {list(names)}\n")
-    return str(file)
-
-
-def test_the_page_has_what_is_there_and_names_what_is_not(results: Path, tmp_path: Path) -> None:
+def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> None:
     """Not judged: creasy; without a claim: creasy/generated; of the limits a run is missing."""
-    folder = shutil.copytree(results, tmp_path / "copy")
-    file = collection_of(folder, *RAN, "creasy")
+    ran = ("reservations/limits", "creasy/generated")
+    for name, repeats in zip(ran, (["--replications", "2"], []), strict=True):
+        options = ("--quick", "--no-report", "-e", name.replace("/", "_"), *repeats)
+        with in_this_process():
+            done = command(tmp_path, "campaign", name, *options)
+        assert done.returncode == 0, done.stderr
+    (tmp_path / "some.toml").write_text(f"campaigns = {[*ran, 'creasy']}\n")
+    folder, file = tmp_path, str(tmp_path / "some.toml")
     next((folder / "reservations_limits/runs").glob("*/out_run.json")).unlink()
     made = make_page(judge_results(folder, file), file)
-    head, _, limits, dynp = made.split("\n## ")
+    head, _, limits = made.split("\n## ")
     for words in ("yet: creasy.", "creasy/generated.", "in part: reservations/limits;"):
         assert words in head
-    assert "`batsched-py campaign dynp`" in dynp
+    assert "`batsched-py campaign reservations/limits`" in limits
     assert re.search(r"\| [✓✗?] (holds|does not hold|cannot be told) \|", limits)
-    assert re.search(r"\| reservations/limits \|.*\| 14 of 90 \|", made)
-    revision = open_results(folder / "dynp").provenance["git_revision"]
-    shown = re.search(r"\| dynp \|.*\| ([0-9a-f]+(-dirty)?) \| \1 \|", made)
+    assert re.search(r"\| reservations/limits \|.*\| 5 of 90 \|", made)
+    revision = open_results(folder / "reservations_limits").provenance["git_revision"]
+    shown = re.search(r"\| reservations/limits \|.*\| ([0-9a-f]+(-dirty)?) \| \1 \|", made)
     assert (shown and shown[1]) == revision  # None: this is no checkout
     with pytest.raises(UsageError, match="no campaign of"):
-        judge_results(tmp_path)
+        judge_results(tmp_path / "none")
 
 
 def test_the_campaigns_at_size_are_of_all_studies_and_in_no_small_size() -> None:
-    collection = at_size()
+    collection = read_collection(find_campaign(AT_SIZE))
+    assert collection is not None
     studies = {path.parent.name for path in collection.campaigns.values()}
     shipped = {path.parent.name for path in TEXT.parents[1].glob("*/published.toml")}
     pages = {"semi_open", "user_models", "site"}  # pages of their own, and one that claims nothing
@@ -203,19 +144,6 @@ def test_what_is_kept_is_replaced_by_no_fewer_runs() -> None:
         assert told["other"] is other
         assert told[name] is (of if taken else before[name])
     assert merge_verdicts({}, anew) == anew
-
-
-def test_results_of_a_folder_replace_what_is_kept_of_them(results: Path, tmp_path: Path) -> None:
-    """Few runs replace no results of more runs; they count where no results are kept."""
-    written, kept = tmp_path / "claims.md", tmp_path / "judged.json"
-    call = [sys.executable, "-m", "batsched_studies.claims", "--results", results]
-    call += ["--kept", kept, "--output", written]
-    for before, said in (("[]", "judged anew"), (KEPT.read_text(), "as before")):
-        kept.write_text(before)
-        done = subprocess.run(call, capture_output=True, text=True, check=True)
-        assert f"creasy/generated: 4 runs, {said}" in done.stdout
-        assert written.read_text() == make_page(read_kept(kept))
-    assert written.read_text() == PAGE.read_text()
 
 
 def test_the_page_of_the_documentation_is_of_what_is_kept() -> None:

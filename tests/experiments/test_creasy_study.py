@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
 from batsched_py.metrics import JobTable
@@ -75,6 +77,28 @@ def test_arithmetic_by_hand() -> None:
     assert (low, high) == (pytest.approx(44.256), pytest.approx(52.280, abs=1e-3))
     assert room.compute_room(60, 80, 90) == pytest.approx(25)
     assert room.compute_room(60, 20, 90) == pytest.approx(50)
+
+
+@given(st.lists(st.floats(0.1, 50), min_size=3, max_size=3))
+def test_the_bounds_hold_whatever_the_classes_contribute(parts: list[float]) -> None:
+    """From contributions and changes one has both means; the bounds enclose the long one's."""
+    changes = {"to_1_min": -83, "1_to_10_min": -44, "over_10_min": 81}
+    after = sum(p * (1 + c / 100) for p, c in zip(parts, changes.values(), strict=True))
+    response = {"0": sum(parts), "6000": after}
+    low, high = checks.bound_long_jobs_share(
+        {"at_250": {"response": response}, "response_change": changes}
+    )
+    assert low - 1e-9 <= parts[2] <= high + 1e-9
+
+
+@given(st.floats(0, 1))
+def test_class_means_give_the_printed_means(place: float) -> None:
+    """Whatever is left open: their means are 78 and 99 min, and each changes as printed."""
+    means = checks.compute_class_means(PUBLISHED, place)
+    easy, creasy = np.array(means["easy"]), np.array(means["creasy"])
+    assert (easy.mean(), creasy.mean()) == pytest.approx((78, 99))
+    assert easy.min() >= -1e-9
+    assert creasy - easy == pytest.approx(np.array([-0.83, -0.44, 0.81]) * easy, abs=1e-9)
 
 
 # Measures ----------------------------------------------------------------------------------------

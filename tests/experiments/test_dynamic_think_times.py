@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batsched_py import simulate
 from batsched_py.campaign.campaign_file import find_campaign, read_campaign
@@ -15,7 +17,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import WEEK
 from batsched_py.workload.logs.log_archive import find_log
-from batsched_studies.dynamic_think_times import cases, claims, tables
+from batsched_studies.dynamic_think_times import cases, claims
 from batsched_studies.dynamic_think_times.measures import NAMES, measure
 from batsched_studies.dynamic_think_times.report import find_warm_up, report
 from helpers.made_up_campaign import MadeUpCampaign, changed
@@ -120,6 +122,21 @@ def test_constant_think_times_at_equal_work(
     assert pairs == ([] if expected is None else [pytest.approx(expected)])
 
 
+@given(
+    st.lists(st.floats(0.1, 10), min_size=2, max_size=6, unique=True),
+    st.floats(0.1, 0.9),
+    st.floats(-50, 50),
+)
+def test_on_a_straight_line_lin_is_as_good_as_constant_think_times(
+    works: list[float], share: float, slope: float
+) -> None:
+    work = min(works) + share * (max(works) - min(works))
+    thinks = [*((f"c{20 + at}", each) for at, each in enumerate(works)), ("lin", work)]
+    rows = [made("fcfs", 128, name, work=w, art=1_000 + slope * w) for name, w in thinks]
+    found = cases.interpolate_at_equal_work(inner(rows)).frame
+    assert found["art"].tolist() == pytest.approx(found["art_constant"].tolist())
+
+
 # Claims ----------------------------------------------------------------------------------------
 
 
@@ -157,30 +174,6 @@ def test_one_case_against_it_and_a_claim_does_not_hold(
 def names(rows: list[dict[str, Any]]) -> set[str]:
     made_report = report(MadeUpCampaign(rows))
     return {part.name for part in (*made_report.tables, *made_report.figures)}
-
-
-def test_tables_have_the_numbers_of_the_paper_beside_ours() -> None:
-    rows = multiplied(world(), 1.5, "work", nodes=256)  # is not there
-    beside = tables.make_published_table(cases.read(pd.DataFrame(rows))).frame
-    assert len(beside) == 7 * 5 + 4  # the waits of one case are not printed
-    row = beside[(beside["scheduler"] == "fcfs") & (beside["nodes"] == 1024)].iloc[0]
-    assert (row["think"], row["metric"], row["published"]) == ("lin", "workload", 1.515)
-    assert row["median"] == row["whole"] == pytest.approx(1.235)
-    assert row["published_from"] < 1.515 < row["published_to"]
-    assert row["ratio"] == pytest.approx(1.235 / 1.515)
-    assert row["runs"] == 8
-    runs = inner(rows)
-    schedulers = tables.make_scheduler_table(runs).frame.set_index(["nodes", "think"])
-    assert schedulers.loc[(1024, "lin"), "art"] == pytest.approx(0.8)
-    assert schedulers.loc[(1024, "lin"), "art_published"] == pytest.approx(10_882 / 13_190)
-    assert pd.isna(schedulers.loc[(128, "c120"), "awt_published"])
-    thinks = tables.make_think_time_table(runs).frame.set_index(["scheduler", "nodes"])
-    assert thinks.loc[("fcfs", 128), "work"] == pytest.approx(1.235 / 1.035, rel=1e-3)
-    assert thinks.loc[("fcfs", 128), "work_published"] == pytest.approx(0.240 / 0.239)
-    equal = tables.make_equal_work_table(runs).frame.set_index(["scheduler", "nodes"])
-    expected = (1.07 + 0.035) / (1.15 + 0.035)  # of c20 and c120, two fifths of the way
-    assert equal.loc[("fcfs", 128), "art"] == pytest.approx(expected, rel=1e-3)
-    assert pd.isna(equal.loc[("fcfs", 1024), "art_published"])
 
 
 # The files -------------------------------------------------------------------------------------

@@ -20,13 +20,6 @@ TRACES = ("CTC", "KTH", "LANL", "SDSC")
 LOGS = {trace: log for log, trace in PUBLISHED["logs"].items()}
 KTH_START = 843_480_031
 """Monday 23 September 1996, 12:00:31 UTC."""
-STATISTICS = {
-    "steps": 200,
-    "cases": {"1": 50, "2": 100, "6b": 50},
-    "switches": {"fcfs": 10, "sjf": 20, "ljf": 0},
-    "no_switch": 170,
-    "started": {"fcfs": 1, "sjf": 3, "ljf": 0},
-}
 
 
 class FakeResults(MadeUpCampaign):
@@ -37,7 +30,6 @@ class FakeResults(MadeUpCampaign):
             {
                 "unix_start_time": run.pop("unix_start_time", KTH_START),
                 "time_zone": "Europe/Stockholm",
-                "statistics": run.pop("statistics", None),
             }
             for run in runs
         ]
@@ -62,7 +54,7 @@ def make_run(
     sldwa: float = 2.0, trace: str = "KTH", order: str = "", **options: Any
 ) -> dict[str, Any]:
     """Return a run; settings are told from options of the scheduler by their names."""
-    settings = ("walltime", "statistics", "unix_start_time", "first", "nb_res", "log", "size")
+    settings = ("walltime", "unix_start_time", "first", "nb_res", "log", "size")
     more = {name: options.pop(name) for name in settings if name in options}
     return {
         "log": LOGS[trace],
@@ -147,17 +139,6 @@ def test_months_add_up_to_the_trace(trace: str) -> None:
         assert min(own) <= value <= max(own)
 
 
-# The campaign files
-
-
-def policy(settings: Any) -> Any:
-    row = {
-        "scheduler": settings.scheduler,
-        "scheduler_options": json.dumps(settings.scheduler_options),
-    }
-    return measures.read_policy(row)
-
-
 # The report
 
 
@@ -200,43 +181,11 @@ def test_months_are_those_of_the_thesis_and_of_submission() -> None:
     assert "monthly" not in build(make_run(order="fcfs", unix_start_time=None))
 
 
-def test_cases_beside_the_thesis() -> None:
-    run = make_run(trace="SDSC", decider="simple", statistics=STATISTICS)
-    rows = tables.count_cases(read(run, make_run(statistics=None)))
-    found = {(case.what, case.which): case for case in rows}
-    assert len(found) == 1 + 18 + 3 + 1 + 3
-    case = found["case", "2"]
-    assert (case.count, case.share, case.thesis_count) == (100, 50.0, 70_543)
-    assert case.thesis_share == pytest.approx(45.32, abs=0.01)
-    assert found["started", "sjf"].thesis_share == pytest.approx(39.61, abs=0.01)
-    assert found["no switch", ""].thesis_share == pytest.approx(9.00, abs=0.01)
-
-
-def all_runs() -> list[dict[str, Any]]:
-    return [
-        make_run(order="fcfs"),
-        make_run(order="sjf"),
-        make_run(statistics=STATISTICS),
-        make_run(legacy_fcfs_list_order=True, statistics=STATISTICS),
-        make_run(slackness=2.0),
-        make_run(metric="makespan"),
-        make_run(decider="sjf-preferred"),
-    ]
-
-
 def report(*runs: dict[str, Any]) -> Report:
     made = study_report(FakeResults(list(runs)))
     assert isinstance(made, Report)
     assert all(figure.spec for figure in made.figures)  # altair checks them
     return made
-
-
-def test_report_of_both_orders_of_the_list_of_fcfs() -> None:
-    made = report(*all_runs())
-    frame = table_of(made, "deciders_kth_sp2_1996_2").frame
-    row = frame[frame["fcfs_list"] == "legacy"].iloc[0]
-    assert (row["SLDwA"], row["SLDwA, thesis"]) == (2.0, 2.5812)
-    assert row["SLDwA, difference"] == pytest.approx(-22.52, abs=0.01)
 
 
 WORSE, ADVANCED = "worse than the best", "the advanced decider"

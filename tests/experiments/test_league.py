@@ -153,9 +153,7 @@ def test_weeks_are_those_of_the_clock() -> None:
         ({"change": "spring"}, "date of a"),
         ({"change": "2024-02-05"}, "6 weeks before it"),
         ({"change": "2024-05-06"}, "3 weeks after it"),
-        ({"model": "rigit"}, "model=rigit"),
         ({"member": 3}, "member=3"),
-        ({"weeks": 0}, "weeks=0"),
         ({"world": "flat"}, "world=flat"),
     ],
 )
@@ -232,14 +230,6 @@ def test_rigid_is_what_was_recorded_weeks_before(model: str, spare: int) -> None
     assert [row[0] for row in rows] == expected
 
 
-def test_climatology_is_made_of_whole_weeks() -> None:
-    """Every job comes at the hour of the week of a job of the log."""
-    hours = {round(job.submit_time % WEEK) for job in select_before(LOG, CHANGE).jobs}
-    rows = submitted(LOG, "climatology")
-    assert {round(row[0] % WEEK) for row in rows} <= hours
-    assert len(rows) == pytest.approx(len(select_after(LOG, CHANGE).jobs), rel=0.05)
-
-
 # Days --------------------------------------------------------------------------------------------
 
 
@@ -295,44 +285,6 @@ def test_busy_processors_are_those_counted_each_hour(rows: list[tuple[int, int, 
 
 
 # Standings ---------------------------------------------------------------------------------------
-
-
-def made_case(world: str = "", *, weeks: int = 8, members: int = 5, **levels: float) -> Case:
-    """Models that are wrong by so much, on average."""
-    change = Change("2024-03-25", settle=0, weeks=weeks, spare=1, members=3)
-    random = np.random.default_rng(0)
-
-    def seen(level: float) -> ScoredJobs:
-        number = weeks * 7 * 24
-        submit = np.sort(random.uniform(-change.learnt * WEEK, weeks * WEEK, number))
-        run = random.exponential(HOUR, number) * 10**level
-        wait = random.exponential(HOUR, number) * 10 ** (level + 0.2)
-        size, user = random.integers(1, 9, number), random.integers(0, 9, number)
-        names = np.array(list(map(str, user)), dtype=object)
-        jobs = Jobs(submit, wait, run, size.astype(float), names, 16)
-        return ScoredJobs(jobs, _higher(Days.from_jobs(jobs, change), level))
-
-    forecasts = {model: [seen(level) for _ in range(members)] for model, level in levels.items()}
-    return Case("made up", "log", world, change, LOG, seen(0), seen(0), forecasts)
-
-
-def _higher(of: Days, level: float) -> Days:
-    return Days(**{name: getattr(of, name) + level for name in of.__struct_fields__})
-
-
-def test_skill_is_told_by_weeks() -> None:
-    case = made_case(rigid=0.8, good=0.2, bad=1.6, alike=0.8)
-    for group in GROUPS:
-        assert case.skill(group, "good").above(0) is True
-        assert case.skill(group, "bad").above(0) is False
-        assert not case.skill(group, "rigid").is_known
-        assert case.find_places(group)["good"] == (1, 1)
-        assert case.find_places(group)["bad"] == (4, 4)
-    assert case.skill("submissions", "alike").above(0) is None
-    assert case.find_places("submissions")["rigid"] == (2, 3)
-    assert case.skill("submissions", "good").nb == 8
-    ratio = case.mean("submissions", "jobs", "good") / case.mean("submissions", "jobs", "rigid")
-    assert case.skill("submissions", "good", "jobs").value == pytest.approx(1 - ratio)
 
 
 def drawn_case(random: np.random.Generator, luck: float) -> Case:

@@ -143,15 +143,6 @@ def test_each_claim_is_judged_by_its_pairs() -> None:
     assert [few[claim] for claim in (COST, WIDER, LEAD)] == [None] * 3
 
 
-def test_the_table_has_the_change_of_each_case() -> None:
-    made = report(made_up(wide_late=1.5))  # type: ignore[arg-type]
-    frame = table_of(made, "request_sample").frame
-    assert len(frame) == 2 * 2 * 2
-    row = one_row(frame, policy="fcfs", width=0.5, request="24 h ahead")
-    values = row[["change", "narrow", "wide", "admitted", "pairs"]].to_list()
-    assert values == pytest.approx([50, 50, 0, 50, 5], abs=1e-9)
-
-
 def test_limits_lengthen_waits() -> None:
     runs = [
         {"log": "sample", "policy": "fcfs", "limits": limits, "replication": pair}

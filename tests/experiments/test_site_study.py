@@ -21,12 +21,11 @@ from batsched_studies.site.measures import USERS, gini, measure
 from batsched_studies.site.other_answers import classify_answer
 from batsched_studies.site.report import report
 from helpers.calling import command
+from helpers.campaigns import in_this_process
 from helpers.made_up_campaign import one_row, table_of
 from helpers.made_up_site import (
-    EASY,
     FEWER,
     MORE,
-    POOR,
     TURNED,
     made_up,
     of,
@@ -168,7 +167,8 @@ def test_an_operator_extends_the_study(tmp_path: Path) -> None:
     (tmp_path / "ours.toml").write_text(OURS)
     (tmp_path / "ours_machine.toml").write_text(MACHINE.format(16))
     (tmp_path / "ten_more.toml").write_text(MACHINE.format(26))
-    called = command(tmp_path, "campaign", "ours.toml", "-e", "out", "--jobs", "1")
+    with in_this_process():
+        called = command(tmp_path, "campaign", "ours.toml", "-e", "out")
     assert called.returncode == 0, called.stderr
     results = open_results(tmp_path / "out")
     assert len(results.runs) == 2 * 2 * 2 + 1
@@ -200,7 +200,6 @@ NO_INTERVALS = {f"{side}_{name}": nan for side in SIDES for name in MEASURES}
 @pytest.mark.parametrize(
     ("numbers", "said"),
     [
-        (POOR, "**Mind"),
         (replay(share_explained=-0.5, low_share_explained=-0.7, high_share_explained=-0.3), "**M"),
         (replay(), "level and order"),
         (replay(low_rank_correlation=0.5), "in part"),
@@ -208,7 +207,6 @@ NO_INTERVALS = {f"{side}_{name}": nan for side in SIDES for name in MEASURES}
         ({}, "not known"),
         (replay(**NO_INTERVALS), "in part"),
         (replay(**NO_INTERVALS, relative_bias=0.4), "in part"),
-        (replay(**NO_INTERVALS, relative_bias=8.0), "**Mind"),
         (replay(**NO_INTERVALS, relative_bias=-0.6), "**Mind"),
         (replay(**NO_INTERVALS, rank_correlation=-0.1), "**Mind"),
         (replay(**NO_INTERVALS, share_explained=-40.0), "**Mind"),
@@ -223,54 +221,10 @@ def test_how_well_the_record_is_reproduced(numbers: dict[str, float], said: str)
 # What is called a change ------------------------------------------------------------------------
 
 
-def crossed(**others: list[str]) -> list[dict[str, Any]]:
-    """Return runs of all combinations; each label that is not the first adds 10 % to the waits."""
-    runs: list[dict[str, Any]] = [{}]
-    for name, values in others.items():
-        runs = [run | {name: value} for run in runs for value in values]
-    firsts = {name: values[0] for name, values in others.items()}
-    return [
-        one_run(HOUR * (1 + number) * (1.1 + 0.001 * number) ** at, number, **labels)
-        for labels in runs
-        for at in [sum(labels[name] != first for name, first in firsts.items())]
-        for number in range(5)
-    ]
-
-
-def test_changes_that_are_crossed_have_the_names_of_both() -> None:
-    """Each of the three is beside the site as it is, pair by pair, and nothing is mixed."""
-    made = page(crossed(policy=["site", EASY], change=["as it is", MORE]))
-    frame = table_of(made, "changes_sample").frame
-    assert frame["pairs"].tolist() == [5, 5, 5]
-    waits = dict(zip(frame["change"], frame["wait"], strict=True))
-    expected = {MORE: 10, EASY: 10, f"{EASY}, {MORE}": 21}
-    assert waits == pytest.approx(expected, abs=1)
-
-
 def test_repeats_other_than_replications_are_refused() -> None:
     runs = [run | {"shake": number} for number in (0, 1) for run in made_up({})]
     with pytest.raises(UsageError, match="'shake'"):
         page(runs)
-
-
-# Tables ------------------------------------------------------------------------------------------
-
-
-def test_tables_by_hand() -> None:
-    made = of(TURNED, numbers={(EASY, "rigid"): {"at_limit": 0.1}})
-    place = {"change": MORE, "users": "rigid"}
-    row = one_row(table_of(made, "changes_sample").frame, **place)
-    assert row[["wait_before", "wait_after", "wait"]].tolist() == pytest.approx([3, 1.5, -50])
-    assert row["pairs"] == 5
-    assert one_row(table_of(made, "sizes_sample").frame, **place)["wait_wide"] == pytest.approx(-50)
-    by_partition = table_of(made, "partitions_sample").frame
-    assert one_row(by_partition, partition="debug", **place)["wait"] == pytest.approx(0)
-    assert one_row(by_partition, partition="batch", **place)["after"] == pytest.approx(1.5)
-    assert "gpu" not in set(by_partition["partition"])  # which had no job in one replication
-    users = one_row(table_of(made, "users_sample").frame, **place)
-    assert users[["longer", "shorter"]].tolist() == [0, 50]  # b waits as before
-    limits = table_of(made, "limits_sample").frame
-    assert set(limits["change"]) == {EASY}  # where something ends at a limit
 
 
 # The answer -------------------------------------------------------------------------------------
@@ -306,22 +260,6 @@ def test_what_a_limit_takes_is_no_reaction() -> None:
     assert "wait **less**" not in made.summary
     changes = table_of(made, "changes_sample").frame
     assert one_row(changes, change=MORE, users="fluid")["work_weekly"] == pytest.approx(-50)
-
-
-def test_who_brings_the_same_jobs_whatever_happens_submits_neither_more_nor_less() -> None:
-    """What is submitted in the measured weeks only comes earlier, as do busy processors."""
-    fixed = {"all_jobs": 2400.0} | work(1.05) | {"busy": 0.9}
-    as_it_is = {("as it is", kind): {"all_jobs": 2400.0} for kind in ("a60", "fluid")}
-    changed = {(change, "a60"): fixed for change in (MORE, FEWER, EASY)}
-    made = of(TURNED, kinds=["rigid", "a60", "fluid"], numbers=as_it_is | changed)
-    told = texts(made)
-    assert "whatever happens" in told
-    assert "More work" not in told
-    assert "utilisation" not in set(table_of(made, "conclusions_sample").frame["what"])
-    # three changes; fluid users have three answers each, a60 two
-    assert "Of 15 answers" in made.summary
-    # two kinds of users who submit the same are no such where their waits are, too
-    assert "whatever happens" not in texts(of(dict.fromkeys(TURNED, 1.0)))
 
 
 # Answers that are other ones where users react --------------------------------------------------

@@ -89,28 +89,6 @@ def test_rebounds_by_hand() -> None:
     assert over_all["rebound"] == pytest.approx(80, rel=0.01)
 
 
-def test_beside_the_work_that_was_to_be_saved() -> None:
-    """15 % of the work is submitted in red hours; fluid users who renounce it do 8 % of it later.
-
-    What all save in the weeks is less, as work from after them is done there: that is not lost.
-    """
-    table = table_of(whole(), "own_sample").frame
-    fluid = one_row(table, users="fluid", lever="renounce")
-    assert fluid[["expected", "work", "lost"]].tolist() == pytest.approx([15, 7, 8])
-    assert fluid["saved"] == pytest.approx(2, abs=0.02)
-    for loop in ("open", "a60"):
-        assert one_row(table, users=loop, lever="renounce")["lost"] == pytest.approx(0)
-
-
-def test_savings_by_hand() -> None:
-    """At 100 and 200 W, 200 processors idle for 20 kW; 1,000 in 10 s are 10 kW more."""
-    table = table_of(whole(), "savings_sample").frame
-    row = one_row(table, users="open", lever="delay", share=100)
-    assert row[["red", "after", "all"]].tolist() == pytest.approx([20, -10, 0], abs=0.1)
-    assert row["total"] == pytest.approx(100 * 2 / 30, rel=0.01)
-    assert row["delay"] == 10  # per cent of the jobs
-
-
 def test_claims_are_judged() -> None:
     judged = whole().verdicts
     assert {verdict.claim: verdict.holds for verdict in judged if not verdict.holds} == {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from codecs import BOM_UTF8
 from pathlib import Path
 
@@ -11,10 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fuzz import __main__ as command
 from fuzz.contract import Target, in_time
 from fuzz.damaging import damaged
-from fuzz.searching import Search, found, store
+from fuzz.searching import Search, found
 from fuzz.targets import TARGETS
 
 NO_FILES = {"events", "decisions", "events_5", "decisions_5", "serve", "simulator"}
@@ -81,30 +78,3 @@ def test_what_takes_too_long_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None
     outcome = Search(Target("made_up", lambda: [b"8"], _slow)).run(1, 60.0)
     assert "TooSlow" in outcome.fault
     assert outcome.data == b"8"
-
-
-def _deadly(data: bytes) -> None:
-    if data == b"die":
-        os._exit(7)
-    if data == b"hang":
-        time.sleep(100)
-    if data == b"grow":
-        bytearray(1 << 30)
-
-
-@pytest.mark.slow
-@pytest.mark.process
-@pytest.mark.parametrize("data", [b"die", b"hang", b"grow"])
-def test_a_process_that_dies_hangs_or_grows_is_a_fault(
-    data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other targets go on."""
-    monkeypatch.setattr(command, "_GRACE", 5.0)
-    monkeypatch.setattr("fuzz.searching.FOUND", tmp_path / "found")
-    store("deadly", data)  # as if it had been found before
-    deadly = Target("deadly", lambda: [b"0"], _deadly)
-    harmless = Target("harmless", lambda: [b"0"], lambda _: None)
-    told: list[str] = []
-    assert command.run([deadly, harmless], 0.4, 2, 1, tmp_path, told.append) == 1
-    assert ("MemoryError" if data == b"grow" else "died") in "".join(told)
-    assert found("deadly") == [data]

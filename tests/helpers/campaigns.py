@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
+from batsched_py.campaign import run_campaign
 from batsched_py.campaign.campaign_folder import CampaignResults, open_results
 from helpers.calling import Called, command
 
@@ -37,3 +43,44 @@ class CampaignFolder:
     def results(self) -> CampaignResults:
         """Return what is in ``out``."""
         return open_results(self.out)
+
+
+SLOW = """
+import os, pathlib, time
+class Slow:
+ def schedule(self, now, queue, machine):
+  pathlib.Path('part').write_text(str(os.getpid()))
+  pathlib.Path('part').rename('worker')
+  time.sleep(600)
+  return iter(())
+"""
+"""A policy that does not end, and writes which process it is in to the file ``worker``."""
+
+
+def files_of_runs(out: Path) -> dict[str, bytes]:
+    """Return what does not tell when and where a run was made."""
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in out.glob("runs/*/*")
+        if path.suffix == ".csv" or path.name == "settings.json"
+    }
+
+
+class Here(Executor):
+    """Calls at once what is submitted, in this process: most tests are not about workers."""
+
+    def __init__(self, jobs: int) -> None:
+        """Workers have so many."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@contextmanager
+def in_this_process(it_is: bool = True) -> Iterator[None]:
+    """Run campaigns without workers, if ``it_is`` so: most tests are not about these."""
+    workers = Here if it_is else run_campaign.LocalWorkers
+    with patch.object(run_campaign, "LocalWorkers", workers):
+        yield

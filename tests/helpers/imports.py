@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pytest
 
 from batsched_py.accounting.import_log import import_log
 from batsched_py.accounting.import_options import ImportOptions
@@ -34,6 +38,19 @@ class Imported(NamedTuple):
         found = any(text in note for note in self.notes)
         assert found == any(text in line for line in self.log.header_lines)
         return found
+
+
+Run = Callable[..., Imported]
+
+
+def importing(system: type[AccountingSystem]) -> Any:
+    """Return a fixture that imports texts of a system."""
+
+    @pytest.fixture
+    def run(tmp_path: Path) -> Run:
+        return partial(imported, system, tmp_path)
+
+    return run
 
 
 def imported(

@@ -108,15 +108,13 @@ class MadeUp:
     what = "campaign"
     report_name: str | None = None
 
-    def __init__(
-        self, nb_replications: int = 3, *, keep_jobs: bool = True, nb_jobs: int = 200
-    ) -> None:
+    def __init__(self, nb_replications: int = 3, *, nb_jobs: int = 200) -> None:
         self.name, self.title = "made_up", "A campaign that was made up"
         self.out = Path("/nowhere")
         self.file = self.out / "campaign.toml"
         self.metric: str | None = None
         self.axes = ["policy", "alpha", "replication"]
-        self.keep_jobs, self.nb_jobs = keep_jobs, nb_jobs
+        self.nb_jobs = nb_jobs
         self.failures: list[tuple[Path, str]] = [(Path("runs/x"), "it broke " + EVIL)]
         rows = [
             self._row(policy, alpha, replication)
@@ -165,6 +163,6 @@ class MadeUp:
     def command(self, row: Any) -> str:
         return f"batsched-py simulate log.swf --scheduler {row['policy']} --seed {row['seed']}"
 
-    def kept_jobs(self, row: Any) -> pd.DataFrame | None:
+    def kept_jobs(self, row: Any) -> pd.DataFrame:
         seed = int(row["seed"]) + int(row["alpha"])
-        return some_jobs(self.nb_jobs, seed=seed) if self.keep_jobs else None
+        return some_jobs(self.nb_jobs, seed=seed)

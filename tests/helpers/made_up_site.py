@@ -28,13 +28,10 @@ _USERS = {"rigid": "resampled", "a60": "feedback", "fluid": "tbuos", "recorded":
 class Campaign(MadeUpCampaign):
     """Made-up runs whose users ``a`` wait as all do, and ``b`` as in the runs as it is."""
 
-    def __init__(self, runs: Sequence[dict[str, Any]], planned: Sequence[Any] = ()) -> None:
+    def __init__(self, runs: Sequence[dict[str, Any]]) -> None:
         super().__init__([run | {"folder": f"runs/{at}"} for at, run in enumerate(runs)], "site")
         labels = [{name: run[name] for name in _LABELS if name in run} for run in runs]
-        self.planned = [
-            *((Path(f"runs/late_{at}"), of) for at, of in enumerate(planned)),
-            *((Path(f"runs/{at}"), of) for at, of in enumerate(labels)),
-        ]
+        self.planned = [(Path(f"runs/{at}"), of) for at, of in enumerate(labels)]
 
     def settings(self, run: Any) -> dict[str, Any]:
         waits = {"a": run["wait"], "b": HOUR * (1 + run["replication"])}
@@ -62,7 +59,6 @@ def made_up(
     waits: Factors,
     replications: int = 5,
     *,
-    kinds: Sequence[str] = ("fluid", "rigid"),
     changes: Sequence[tuple[str, str]] = ((MORE, "site"), (FEWER, "site"), ("as it is", EASY)),
     numbers: Mapping[tuple[str, str], Mapping[str, float]] | None = None,
     **fidelity: float,
@@ -73,7 +69,7 @@ def made_up(
     """
     runs = []
     for (change, policy), people, number in product(
-        (("as it is", "site"), *changes), kinds, range(replications)
+        (("as it is", "site"), *changes), ("fluid", "rigid"), range(replications)
     ):
         name = policy if policy == EASY else change
         spread = 1 + 0.01 * ((number * (3 if people == "rigid" else 7)) % 5 - 2)
@@ -87,9 +83,9 @@ def made_up(
     return runs
 
 
-def page(runs: Sequence[dict[str, Any]], planned: Sequence[Any] = ()) -> Report:
-    """Return the report of the study of these runs, and of others before them that have no end."""
-    return report(Campaign(runs, planned))  # type: ignore[arg-type]
+def page(runs: Sequence[dict[str, Any]]) -> Report:
+    """Return the report of the study of these runs."""
+    return report(Campaign(runs))  # type: ignore[arg-type]
 
 
 def of(*arguments: Any, **options: Any) -> Report:
@@ -123,12 +119,3 @@ def replay(**values: float) -> dict[str, float]:
     good |= interval("rank_correlation", 0.8, 0.9, 0.95)
     good |= {"weeks": 7.0, "compared_jobs": 2642.0, "jobs_in_log": 3430.0}
     return good | {"mean_recorded": HOUR, "mean_simulated": 1.05 * HOUR} | values
-
-
-POOR = replay(
-    **interval("relative_bias", 0.6, 0.8, 1.0),
-    **interval("rank_correlation", 0.3, 0.5, 0.6),
-    **interval("bias", 2160, 2880, 3600),
-    mean_simulated=1.8 * HOUR,
-    users_near=0.4,
-)

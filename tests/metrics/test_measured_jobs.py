@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import simulate
-from batsched_py.errors import UsageError
 from batsched_py.metrics import METRICS, JobTable, overall, per_user, window, windows
-from batsched_py.units import DAY, WEEK
-from helpers.calling import call
+from batsched_py.units import DAY
 from helpers.schedules_by_hand import first_fit, table_of
 
 MACHINE = {name for name, metric in METRICS.items() if metric.of_machine}
@@ -100,18 +98,3 @@ def test_the_metrics_of_a_simulation_leave_the_ends_out() -> None:
     assert overall["nb_jobs"] == between.sum() < len(submit)
     assert overall["mean_waiting_time"] == pytest.approx(whole.table.waiting[between].mean())
     assert overall["utilisation"] == whole.measured["overall"]["utilisation"]
-
-
-def test_a_warm_up_that_leaves_nothing() -> None:
-    with pytest.raises(UsageError, match="no job"):
-        simulate("sample", warm_up=40 * WEEK)
-
-
-def test_the_command_takes_both(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: object
-) -> None:
-    prefix = f"{tmp_path}/out"
-    ends = ("--warm-up", "2 weeks", "--cool-down", "1 week")
-    assert call(monkeypatch, "simulate", "sample", "-e", prefix, *ends) == 0
-    assert call(monkeypatch, "simulate", "sample", "-e", prefix, "--warm-up", "soon") == 2
-    assert "expected a time" in capsys.readouterr().err

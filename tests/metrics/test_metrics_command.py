@@ -82,6 +82,27 @@ def test_a_file_of_batsim(batsims: Path) -> None:
     assert rows["utilisation"]["source"] == METRICS["utilisation"].source
 
 
+def test_text_and_csv(batsims: Path) -> None:
+    out, _ = run(batsims, "--nodes", 5, "--only", "SLDwA", "--only", "nb_jobs,SLDwA")
+    assert [line.split()[:2] for line in out.splitlines()] == [
+        *(["name", "value"], ["mean_slowdown_by_area", "1.32"], ["nb_jobs", "3"]),
+    ]
+    rows = csv.DictReader(run(batsims, "--nodes", 5, "--csv")[0].splitlines())
+    values = {row["name"]: row["value"] for row in rows}
+    assert values == {
+        name: "" if row["value"] is None else str(row["value"])
+        for name, row in rows_of(batsims, "--nodes", 5).items()
+    }
+
+
+def test_per_user_of_chosen_metrics(ours: Path) -> None:
+    out, _ = run(ours, "--per-user", "--only", "squashed_area", "--csv")
+    # Sizes 1, 3, 2 of user 1 and 2, 1, 3 of user 2 for 7 to 42 s.
+    areas = {"1": 1 * 7 + 3 * 21 + 2 * 35, "2": 2 * 14 + 1 * 28 + 3 * 42}
+    rows = csv.DictReader(out.splitlines())
+    assert {row["user"]: float(row["squashed_area"]) for row in rows} == pytest.approx(areas)
+
+
 def test_size_of_the_machine(batsims: Path) -> None:
     """--nodes before _run.json before _schedule.csv; if none tells, a dash and a note."""
     arguments = (batsims, "--only", "UTIL,makespan")

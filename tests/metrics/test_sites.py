@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.metrics import METRICS, JobTable, overall, per_site
+from batsched_py.metrics import METRICS, JobTable, per_site
 from batsched_py.metrics.sites import site_work
 from batsched_py.workload.grid_sites import parse_sites
 from helpers.schedules_by_hand import table_of
@@ -58,13 +58,6 @@ def test_of_each_site_by_hand(by_hand: JobTable) -> None:
     assert (east["given"], east["taken"], east["balance"]) == (60, 80, -20)
     assert (east["work_of_users"], east["work_done"]) == (400, 200 + 60 + 120)
     assert east["mean_waiting_time"] == 50
-
-
-def test_of_all_sites_by_hand(by_hand: JobTable) -> None:
-    values = overall(by_hand)
-    assert (values["nb_multi_site_jobs"], values["multi_site_job_share"]) == (1, 1 / 5)
-    assert values["multi_site_area_share"] == 200 / 670
-    assert values["away_area_share"] == 140 / 670
 
 
 def test_a_site_without_jobs_has_no_waits(by_hand: JobTable) -> None:

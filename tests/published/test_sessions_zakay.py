@@ -16,7 +16,9 @@ import pytest
 from batsched_studies.user_models.logs import HERE, PRINTED, find_path, load_jobs, read_log
 from batsched_studies.user_models.sessions import (
     BY_ARRIVAL,
+    EDGES,
     count_log_sessions,
+    measure_pools,
     select_jobs_that_ran,
 )
 from batsched_users.sessions.delimitation import Delimitation, partition
@@ -151,3 +153,22 @@ def test_arrival_drops_at_its_threshold(shared: Path) -> None:
         kept.append(above / below)
     assert kept[0] < kept[1] < kept[2] < 0.75
     assert kept[0] < 0.5
+
+
+# Pools of resampling (section 3.3) ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "same_version"), [("LANL-CM5", True), ("KTH-SP2", True), ("SDSC-SP2", False)]
+)
+def test_pools(shared: Path, log: str, same_version: bool) -> None:
+    users, jobs, *temporary = PRINTED["zakay"]["pools"][log]
+    (long_term, of_4_weeks), (_, of_60_days) = (measure_pools(shared, log, w) for w in EDGES)
+    if same_version:
+        assert long_term == (users, jobs)
+        assert of_60_days == tuple(temporary)
+    else:  # another version of the log: users are the same, jobs differ by some
+        assert long_term[0] == users
+        assert long_term[1] == pytest.approx(jobs, rel=0.002)
+        assert of_60_days[1] == pytest.approx(temporary[1], rel=0.03)
+    assert of_4_weeks[0] > temporary[0]

@@ -73,7 +73,7 @@ def test_dynp_advanced(shared: Path, log: str, sldwa: float) -> None:
     ("decider", "sldwa", "printed", "steps", "printed_steps"),
     [
         pytest.param("simple", 13.335296, 13.3353, 56_737, 56_738, marks=LONG),
-        ("advanced", 10.095350, 10.0953, 56_207, 56_208),
+        pytest.param("advanced", 10.095350, 10.0953, 56_207, 56_208, marks=LONG),
     ],
 )
 def test_dynp_as_the_thesis_has_it(

@@ -243,13 +243,3 @@ def test_how_it_ended_is_told(
 ) -> None:
     end(waiting)
     assert told in ended(waiting.process, code).stderr
-
-
-def test_a_missing_image_is_told(
-    client: DockerClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The registry of the name is this machine, where nobody listens."""
-    monkeypatch.setenv(IMAGE_VARIABLE, "127.0.0.1:1/batsim:4.9")
-    done = ended(simulate(tmp_path, "--backend", "docker"), 1)
-    assert "batsim:4.9 cannot be had" in done.stderr
-    assert f"the variable {IMAGE_VARIABLE}" in done.stderr

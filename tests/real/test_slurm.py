@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.campaigns import CampaignFolder
+from helpers.campaigns import CampaignFolder, files_of_runs
 from helpers.waiting import LIMIT, wait_until
 from real import slurm_node
 
@@ -88,15 +88,6 @@ def queue() -> list[str]:
     command = ("squeue", "--noheader", "--format=%i")
     done = subprocess.run(command, check=True, timeout=LIMIT, stdout=subprocess.PIPE, text=True)
     return done.stdout.split()
-
-
-def files_of_runs(out: Path) -> dict[str, bytes]:
-    """Return what does not tell when and where a run was made."""
-    return {
-        str(path.relative_to(out)): path.read_bytes()
-        for path in out.glob("runs/*/*")
-        if path.suffix == ".csv" or path.name == "settings.json"
-    }
 
 
 def test_runs_are_those_of_this_machine(campaign: CampaignFolder) -> None:

@@ -99,12 +99,6 @@ def test_the_page_of_a_run_and_that_of_a_campaign_are_quiet(load: Load, tmp_path
             assert ("first submission 2026-" in chart) is of_one  # made-up runs tell no dates
 
 
-def domain(opened: Any, chart: str, scale: str = "x") -> list[float]:
-    return list(
-        opened.evaluate(f"document.querySelector('#{chart}').view.scale('{scale}').domain()")
-    )
-
-
 def column(opened: Any, table: str, place: int) -> list[str]:
     rows = f"[...document.querySelectorAll('#{table} tbody tr')]"
     return list(opened.evaluate(f"{rows}.map(row => row.cells[{place}].innerText)"))
@@ -124,24 +118,6 @@ def test_tables_are_sorted_by_their_numbers(load: Load) -> None:
     missing = opened.locator("#table-waits thead th button").nth(2)
     missing.press("Enter")  # by the keyboard too; what is missing is last
     assert column(opened, "table-waits", 2) == ["300", "11000", "\N{EN DASH}"]
-
-
-def test_a_figure_shows_its_numbers_and_zooms(load: Load) -> None:
-    opened = load()
-    opened.locator("#figure-curve").scroll_into_view_if_needed()
-    opened.locator("#figure-curve path[aria-label]").nth(7).hover()
-    tip = opened.locator("#vg-tooltip-element.visible")
-    tip.wait_for()
-    assert "policy" in tip.inner_text()
-    before, scrolled = domain(opened, "figure-curve"), opened.evaluate("scrollY")
-    opened.mouse.wheel(0, -200)
-    opened.wait_for_function(f"scrollY !== {scrolled}")
-    assert domain(opened, "figure-curve") == before  # the page moved, nobody had clicked
-    box = opened.locator("#figure-curve").bounding_box()
-    opened.mouse.click(box["x"] + box["width"] / 3, box["y"] + box["height"] / 2)
-    opened.mouse.wheel(0, -200)
-    ends = "document.querySelector('#figure-curve').view.scale('x').domain()"
-    opened.wait_for_function(f"{ends}[1] - {ends}[0] < {before[1] - before[0]} - 0.01")
 
 
 def test_the_data_of_a_figure_can_be_saved(load: Load) -> None:
@@ -164,19 +140,3 @@ def test_the_schedule_follows_its_run(load: Load) -> None:
     opened.locator("#schedule-run").select_option(index=5)
     opened.wait_for_selector("#table-users caption:has-text('replication 2')")
     assert opened.locator("#gantt-run").inner_text() != first
-
-
-def test_a_page_that_follows_a_campaign_stays_where_it_was(browser: Any, tmp_path: Path) -> None:
-    path = tmp_path / "page.html"
-    shown = render_page(a_report(), MadeUp(), refresh=1)  # type: ignore[arg-type]
-    path.write_text(shown, encoding="utf-8")
-    opened = browser.new_page(viewport={"width": 1000, "height": 600})
-    opened.set_default_timeout(1000 * LIMIT)
-    opened.goto(path.as_uri())
-    opened.evaluate("window.before = true")
-    opened.wait_for_selector(READY)
-    opened.evaluate("scrollTo(0, 700)")
-    opened.wait_for_function("window.before === undefined")
-    opened.wait_for_selector(READY)
-    assert opened.evaluate("scrollY") == 700
-    opened.close()

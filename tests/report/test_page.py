@@ -1,29 +1,42 @@
-"""The page as text, with its windows of schedules, users, and table of runs."""
+"""Reports in all forms: the page, with its schedules, users and runs; files; a terminal."""
 
 from __future__ import annotations
 
+import io
 import json
+import math
 from html.parser import HTMLParser
+from pathlib import Path
 
+import altair as alt
 import msgspec
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from batsched_py.figures import run_figures
+from batsched_py.report import Column, Figure, Report, Section, Table
+from batsched_py.report.formatting import format_cell, format_rows
+from batsched_py.report.forms.export_files import (
+    collect_data,
+    format_markdown,
+    render_figure,
+    write_files,
+)
 from batsched_py.report.forms.html_page import encode_safe_json, render_markdown, render_page
 from batsched_py.report.forms.runs_table import make_runs_table, pack_column
 from batsched_py.report.forms.schedule_view import (
-    choose_rows,
     draw_schedule_view,
     draw_schedules,
     summarise_users,
 )
+from batsched_py.report.forms.terminal import print_table
 from batsched_py.report.shown_runs import read_all_stored
 from helpers.examples import few_examples
-from helpers.made_up_report import EVIL, MadeUp, a_report, some_jobs
+from helpers.made_up_report import EVIL, MadeUp, a_report, published_table, some_jobs
 
 
 @pytest.fixture(scope="module")
@@ -71,14 +84,6 @@ def test_nothing_is_asked_of_the_network(made: str) -> None:
     assert "default-src 'none'" in policy
     assert "connect-src 'none'" in policy
     assert "http" not in policy
-
-
-def test_a_table_has_its_csv_in_the_page(made: str) -> None:
-    (link,) = [
-        anchor for anchor in Elements(made).all("a") if anchor.get("download") == "waits.csv"
-    ]
-    assert link["href"] is not None
-    assert link["href"].startswith("data:text/csv;charset=utf-8,log%2Cwait%2C")
 
 
 def test_markdown_is_rendered_without_html_and_pictures() -> None:
@@ -132,14 +137,6 @@ def test_users_are_means_over_their_own_jobs() -> None:
     assert {name: users[name][at] for name in expected} == pytest.approx(expected, rel=1e-5)
 
 
-def test_of_many_runs_some_are_chosen_over_the_axes() -> None:
-    results = MadeUp(40)
-    rows = results.runs.iloc[choose_rows(results)]
-    assert rows[["policy", "alpha"]].drop_duplicates().shape[0] == len(rows) == 4
-    assert set(rows["replication"]) == {0}
-    assert choose_rows(MadeUp(3)) == list(range(12))
-
-
 _VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**60), 2**60), st.floats(), st.text(max_size=5)
 )
@@ -173,3 +170,89 @@ def test_no_run_at_all_is_no_error() -> None:
     results.runs = pd.DataFrame()
     assert draw_schedules(results).runs == []
     assert make_runs_table(results, read_all_stored(results))["n"] == 0
+
+
+# Cells, files and terminals -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (17.25, None, "17.25"),
+        (0.00123456, None, "0.001235"),
+        (1.5e-7, None, "1.500e-07"),
+        (np.int64(7), None, "7"),
+        (-0.0045951, 3, "\N{MINUS SIGN}0.005"),
+        (-0.0001, 2, "0.00"),  # not minus nothing
+        (7, 2, "7.00"),
+        (float("nan"), 2, "\N{EN DASH}"),
+        (pd.NA, None, "\N{EN DASH}"),
+        (math.inf, None, "\N{INFINITY}"),
+        (np.bool_(False), None, "no"),
+        ("easy", 3, "easy"),
+    ],
+)
+def test_a_value_is_shown(value: object, decimals: int | None, text: str) -> None:
+    assert format_cell(value, decimals) == text
+
+
+@given(st.floats(min_value=1e-4, max_value=1e8))
+def test_four_significant_digits_are_enough_to_read_a_number_back(value: float) -> None:
+    assert float(format_cell(value)) == pytest.approx(value, rel=6e-4)
+
+
+def test_lines_below_a_value_stay_in_their_row() -> None:
+    """Of a campaign with replications: a change, its interval, and whether it is clear."""
+    frame = pd.DataFrame({"wait": [10.0], "words": ["+5 %\n(\N{MINUS SIGN}1 to +11)\nwithin\x1b"]})
+    table = Table("t", "T", frame, (Column("wait", below="words"),))
+    change = "+5 %\n(\N{MINUS SIGN}1 to +11)\nwithin\\u001b"
+    assert format_rows(table) == [[f"10.00\n{change}"]]
+    report = Report("T", "", (Section("S", (table,)),))
+    assert f"| 10.00 {' '.join(change.split(chr(10)))} |" in format_markdown(report)
+
+
+# Reports as files --------------------------------------------------------------------------------
+
+
+def test_every_table_and_figure_has_its_files(tmp_path: Path) -> None:
+    paths = write_files(a_report(), tmp_path / "report")
+    names = ["waits.csv", "tables.md", "curve.png", "curve.svg", "curve.csv"]
+    assert [path.name for path in paths] == names
+    assert sorted(path.name for path in (tmp_path / "report").iterdir()) == sorted(names)
+    assert (tmp_path / "report" / "curve.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert "offered load" in (tmp_path / "report" / "curve.svg").read_text()
+    frame = pd.read_csv(tmp_path / "report" / "waits.csv")
+    pd.testing.assert_frame_equal(frame, published_table().frame)  # all columns, all digits
+    data = pd.read_csv(tmp_path / "report" / "curve.csv")
+    assert data.shape == (40, 3)
+    assert data.iloc[0].to_dict() == {"load": 0.5, "wait": 27.5, "policy": "easy"}
+
+
+def test_the_data_of_layers_are_one_below_the_other() -> None:
+    frames = [pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [5.0], "y": [7.0]})]
+    layers = [alt.Chart(frame).mark_point().encode(x="x:Q") for frame in frames]
+    data = collect_data(alt.layer(*layers).to_dict())
+    assert data is not None
+    assert data.to_csv(index=False) == "data_set,x,y\n1,1.0,\n1,2.0,\n2,5.0,7.0\n"
+
+
+def test_nothing_is_fetched_for_a_figure() -> None:
+    spec = {"data": {"url": "https://example.org/data.csv"}, "mark": "point", "encoding": {}}
+    with pytest.raises(ValueError, match=r"example\.org"):
+        render_figure(Figure("f", "F", spec))
+
+
+# Reports on a terminal ---------------------------------------------------------------------------
+
+
+def printed(width: int = 80, *, terminal: bool = False) -> tuple[Console, io.StringIO]:
+    text = io.StringIO()
+    plain = {"color_system": None, "legacy_windows": False}
+    return Console(file=text, width=width, force_terminal=terminal, **plain), text  # type: ignore[arg-type]
+
+
+def test_brackets_are_no_markup() -> None:
+    console, text = printed()
+    print_table(Table("t", "T [s]", pd.DataFrame({"x [red]": ["[bold]y[/bold]"]})), console)
+    for words in ("T [s]", "x [red]", "[bold]y[/bold]"):
+        assert words in text.getvalue()

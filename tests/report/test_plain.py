@@ -1,4 +1,4 @@
-"""The report of a campaign that names none."""
+"""The report of a campaign that names none, that of one run, and runs that do less work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from batsched_py.report import Report, Text
+from batsched_py import simulate
+from batsched_py.report import Report
 from batsched_py.report.campaign_report import (
     EQUAL_RUNS,
     FEW_RUNS,
@@ -16,10 +17,16 @@ from batsched_py.report.campaign_report import (
     make_campaign_report,
     make_plain_report,
 )
-from batsched_py.report.formatting import format_headings, format_rows
-from batsched_py.report.metric_matrix import SITE
-from batsched_py.report.metric_words import REACTING
+from batsched_py.report.comparing.runs import compare_runs
+from batsched_py.report.forms.html_page import render_page
+from batsched_py.report.less_work import NO_GAIN, describe_less_work
+from batsched_py.report.one_run import ONCE, make_run_report
+from batsched_py.report.shown_runs import OneRun
+from batsched_py.run.result import Result
 from batsched_py.support.statistics import mean_interval
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.units import HOUR
 from helpers.made_up_report import MadeUp
 
 
@@ -68,12 +75,6 @@ def test_a_matrix_for_each_user_model() -> None:
     names = [column.name for column in feedback.shown]
     assert names[2:4] == ["mean_waiting_time", "mean_lateness"]  # the misleading one not alone
     assert "mean_lateness" not in [column.name for column in rigid.shown]
-    parts = report.sections[0].parts
-    (said,) = (part for part in parts if isinstance(part, Text))
-    assert REACTING[True] in said.markdown
-    assert parts.index(said) == 1  # before the matrix that it is about
-    drawn_late = next(figure for figure in report.figures if figure.name == "figure_mean_lateness")
-    assert all(row["value"] for row in drawn_late.spec["data"]["values"])
 
 
 @pytest.mark.parametrize("nb", [1, 2, 4, 5])
@@ -123,51 +124,132 @@ def test_runs_that_failed_are_told_first() -> None:
     assert make_campaign_report(results).summary == rest  # type: ignore[arg-type]
 
 
-# The sites of a campaign's runs in its default report --------------------------------------------
+# The report of one run, ours or Batsim's ----------------------------------------------------------
 
 
-UNITS = {"work_of_users": 1, "given": 2, "taken": 1, "balance": 1}
+JOBS = """\
+job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,\
+final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,\
+allocated_resources,consumed_energy,metadata
+1,w0,p,0,1,100,1,COMPLETED_SUCCESSFULLY,0,100,100,0,100,1,0,0,
+2,w0,p,0,3,100,1,COMPLETED_SUCCESSFULLY,7200,100,7300,7200,7300,73,0-2,0,
+3,w0,p,0,4,100,1,COMPLETED_SUCCESSFULLY,10800,100,10900,10800,10900,109,0-3,0,
+4,w0,p,0,4,100,1,COMPLETED_SUCCESSFULLY,14400,100,14500,14400,14500,145,0-3,0,
+"""
+SCHEDULE = "nb_computing_machines,makespan\n4,14500\n"
 
 
-class OnSites(MadeUp):
-    """A campaign on two sites: under the second policy the users of the east wait half as long."""
-
-    def __init__(self, nb_replications: int = 3) -> None:
-        super().__init__(nb_replications)
-        self.runs["nb_multi_site_jobs"] = 7.0
-
-    def settings(self, row: Any) -> dict[str, Any]:
-        shorter = 2 if row["policy"] == "creasy" else 1
-        waits = {"west": 10.0 + row["replication"], "east": (30.0 + row["replication"]) / shorter}
-        work = {name: 3600.0 * hours for name, hours in UNITS.items()}
-        per_site = {
-            site: {
-                "processors": 4,
-                "nb_jobs": 5,
-                "mean_waiting_time": wait,
-                "mean_turnaround_time_by_width": 2 * wait,
-                **work,
-                "utilisation": 0.5,
-            }
-            for site, wait in waits.items()
-        }
-        return {**super().settings(row), "metrics": {"per_site": per_site}}
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    """A run of ours, and the prefix of its files."""
+    result = simulate("sample", first=300, users="feedback", scheduler="easy")
+    prefix = tmp_path_factory.mktemp("run") / "easy"
+    result.write(prefix)
+    return result, prefix
 
 
-def test_waits_of_each_site_beside_the_first_policy_and_its_work() -> None:
-    tables = {table.name: table for table in make_plain_report(OnSites()).tables}  # type: ignore[arg-type]
-    waits = tables["site_waits"].frame
-    assert waits[["alpha", SITE, "policy"]].iloc[:4].to_numpy().tolist() == [
-        *([600, "west", policy] for policy in ("easy", "creasy")),
-        *([600, "east", policy] for policy in ("easy", "creasy")),
-    ]
-    assert waits["mean_waiting_time"].iloc[:4].tolist() == [11, 11, 31, 15.5]
-    words = waits["mean_waiting_time_words"].iloc[:4].tolist()
-    assert words[:3] == ["", "no difference", ""]
-    assert words[3].startswith("\N{MINUS SIGN}50 %")
-    work = tables["sites"]
-    assert {name: work.frame[name].iloc[0] for name in UNITS} == {
-        name: 3600 * hours for name, hours in UNITS.items()
-    }
-    shown = dict(zip(format_headings(work), format_rows(work)[0], strict=True))
-    assert shown["given [processor h]"] == "2"
+@pytest.fixture
+def of_batsim(tmp_path: Path) -> Path:
+    """The prefix of a run of Batsim: four jobs that wait 0, 2, 3 and 4 hours."""
+    (tmp_path / "out_jobs.csv").write_text(JOBS)
+    (tmp_path / "out_schedule.csv").write_text(SCHEDULE)
+    return tmp_path / "out"
+
+
+def key_numbers(report: Report) -> dict[str, str]:
+    frame = next(table for table in report.tables if table.name == "key_numbers").frame
+    return dict(zip(frame["metric"], frame["shown"], strict=True))
+
+
+def test_it_says_what_was_simulated_and_what_came_out(ours: tuple[Result, Path]) -> None:
+    result, prefix = ours
+    report = make_run_report(OneRun(prefix))
+    for words in ("64 processors", "*easy*", "*feedback*", "300 jobs", "2026-01-05", ONCE):
+        assert words in report.summary
+    numbers = next(table for table in report.tables if table.name == "key_numbers").frame
+    of_run = result.measured["overall"]
+    assert {name: of_run[name] for name in numbers["name"]} == dict(
+        zip(numbers["name"], numbers["value"], strict=True)
+    )
+    assert {"mean_waiting_time", "mean_lateness", "utilisation"} <= set(numbers["name"])
+    names = [figure.name for figure in report.figures]
+    assert names == ["utilisation", "queue", "submissions", "waits_by_size"]
+
+
+def test_a_run_of_batsim_has_a_page_too(of_batsim: Path) -> None:
+    run = OneRun(of_batsim)
+    report = make_run_report(run)
+    assert report.title == "out"
+    assert "**Simulated**: 4 jobs" in report.summary
+    assert key_numbers(report)["mean wait"] == "2.250 h"
+    assert key_numbers(report)["utilisation"] == f"{100 * 1200 / (4 * 14500):.1f} %"
+    assert "Its settings" in render_page(report, run)
+
+
+def test_a_run_without_jobs_has_a_page(tmp_path: Path) -> None:
+    (tmp_path / "out_jobs.csv").write_text(JOBS.partition("\n")[0] + "\n")
+    (tmp_path / "out_schedule.csv").write_text(SCHEDULE)
+    report = make_run_report(OneRun(tmp_path / "out"))
+    assert "0 jobs" in report.summary
+    assert not report.tables
+
+
+# Runs that refuse, cut or leave out work get no verdict of improvement, in any -------------------
+
+
+RUN = {"nb_jobs": 100, "nb_rejected": 0, "utilisation": 0.5, "makespan": 1000.0, "nb_res": 10}
+OPEN = RUN | {"users": "rigid"}
+CLOSED = RUN | {"users": "site", "users_react": True}
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "words"),
+    [
+        (OPEN, {"nb_rejected": 96}, "refuses 96 %"),
+        (CLOSED, {"nb_rejected": 96}, "refuses 96 %"),
+        (OPEN, {"nb_rejected": 96, "utilisation": 0.1}, "refuses 96 %"),
+        (OPEN, {"utilisation": 0.4}, "does 20 % less work"),  # cut, or left out by rules
+        (OPEN, {"utilisation": 0.25, "makespan": 2000.0}, ""),  # the same work, later
+        (OPEN, {"utilisation": 0.25, "nb_res": 20}, ""),
+        (OPEN, {"utilisation": 0.25, "speed_factor": 2.0}, ""),
+        (CLOSED, {"utilisation": 0.4}, ""),  # who reacts may submit less
+        (OPEN, {}, ""),
+    ],
+)
+def test_which_of_two_does_less(base: dict[str, Any], other: dict[str, Any], words: str) -> None:
+    frames = [pd.DataFrame([row]) for row in ({"speed_factor": 1.0} | base | other, base)]
+    ours, theirs = (frame.assign(speed_factor=frame.get("speed_factor", 1.0)) for frame in frames)
+    assert describe_less_work(ours, theirs).startswith(words)
+    assert bool(describe_less_work(ours, theirs)) is bool(words)
+    assert describe_less_work(theirs, ours) == ""
+
+
+@pytest.mark.parametrize("other", [{"nb_rejected": 96.0}, {"utilisation": 0.2}])
+def test_no_change_of_a_row_that_does_less_work_is_marked(other: dict[str, float]) -> None:
+    results = MadeUp(5)
+    known = {"nb_rejected": 0.0, "makespan": 1000.0, "users": "rigid"}
+    results.runs = results.runs.assign(**(known | {"utilisation": 0.7}))
+    assert make_plain_report(results).tables[0].marks  # type: ignore[arg-type]
+    creasy = results.runs["policy"] == "creasy"
+    for name, value in other.items():
+        results.runs.loc[creasy, name] = value
+    made = make_plain_report(results)  # type: ignore[arg-type]
+    matrix = made.tables[0]
+    assert not matrix.marks
+    assert [bool(words) for words in matrix.frame["less_work"]] == [False, True] * 2
+    assert "less_work" in [column.below for column in matrix.shown]
+    assert NO_GAIN in made.summary
+    assert NO_GAIN in matrix.note
+
+
+def test_two_runs_of_which_one_refuses() -> None:
+    jobs = [J(0, 4, HOUR), *(J(at, 2, HOUR) for at in range(1, 6))]
+    large = simulate(workload(jobs, 4))
+    small = simulate(workload([J(0, 2, HOUR), *jobs[1:]], 4), nodes=2)
+    refusing = simulate(workload(jobs, 4), nodes=2)
+    assert refusing.metrics["mean_waiting_time"] is not None
+    told = compare_runs(large, refusing).summary
+    assert told.startswith("B refuses 17 %")
+    assert NO_GAIN in told
+    assert compare_runs(refusing, large).summary.startswith("A refuses 17 %")
+    assert NO_GAIN not in compare_runs(small, small).summary

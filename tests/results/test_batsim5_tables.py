@@ -14,7 +14,7 @@ from batsched_py.errors import InputError, SimulationError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
 from batsched_py.results.batsim5_tables import convert_jobs, make_schedule
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.run_files import parse_batsim5_summary, read_machine_size
+from batsched_py.results.run_files import parse_batsim5_summary
 from batsched_py.run.backends.batsim_results import BatsimOutput
 
 RAN = "1.000000,2,20.000000,1,COMPLETED_SUCCESSFULLY,1.0,10.0,11.0,0.0,10.0,1.0,0-1"
@@ -72,17 +72,6 @@ def test_a_table_of_jobs_has_the_form_of_version_4(rows: list[str], expected: li
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", JOBS_COLUMNS, table(), table("1,w0,w0!d")])
 def test_any_other_text_stays(text: str) -> None:
     assert convert_jobs(text) == text
-
-
-def test_a_job_is_there_once_whatever_form_of_it_ran(tmp_path: Path) -> None:
-    path = tmp_path / "out_jobs.csv"
-    form = f"w0:15,placed,placed!w0:d*1.5+4.0,{RAN},0.000000,"
-    path.write_text(table(f"15,w0,w0!d,{REFUSED},,", f"16,w0,w0!d,{REFUSED},,", form))
-    (tmp_path / "out_schedule.json").write_text(SCHEDULE)
-    jobs = read_jobs(path)
-    assert jobs.texts["job_id"] == ["16", "15"]
-    assert jobs.texts["profile"] == ["d", "w0:d*1.5+4.0"]
-    assert read_machine_size(path) == 4
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 1', "nan", "{'a': 1}"])

@@ -252,14 +252,8 @@ def test_the_header_says_what_it_is(tmp_path: Path) -> None:
         assert find_clock(alone)[:2] == clock
         assert any("two lines \\u03c9" in line for line in alone.header_lines)
     notes = "\n".join(text for key, text in log.header if key == "Note")
-    for statement in (
-        "SYNTHETIC",
-        'users: feedback {"sessions":"max:20"}, seed 11',
-        "policy: creasy, speed factor 1, back end embedded",
-        "random order, seed 3",
-        f"derived from {sample.name} (SHA-256 {result.settings['input']['sha256']}), 3430 jobs",
-        '"walltime":"double"',
-    ):
+    assert f"{sample.name} (SHA-256 {result.settings['input']['sha256']}), 3430 jobs" in notes
+    for statement in ("SYNTHETIC", '{"sessions":"max:20"}, seed 11', "creasy", "order, seed 3"):
         assert statement in notes
 
 

@@ -7,16 +7,13 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from batsched_py import Result, simulate
 from batsched_py.errors import InputError, UsageError
 from batsched_py.results.jobs_file import read_jobs
-from batsched_py.results.whole_run import NamedFile, add_seal, read_run, read_sealed, write_sealed
+from batsched_py.results.whole_run import NamedFile, read_run, write_sealed
 from helpers.calling import command
 from helpers.sealed_runs import seal, unsealed
 
@@ -174,23 +171,6 @@ def test_a_description_names_only_files_beside_it(run: Path) -> None:
     path.write_text(old)
     with pytest.raises(InputError, match="an earlier version"):
         read_run(path, dict)
-
-
-@given(st.dictionaries(st.text(), st.integers() | st.text(), min_size=1), st.data())
-def test_a_seal_is_json_and_fits_one_content(
-    content: dict[str, object], data: st.DataObject
-) -> None:
-    raw = add_seal(json.dumps(content).encode())
-    read = json.loads(raw)
-    assert len(read.pop("sha256")) == 64 or "sha256" in content
-    content.pop("sha256", None)
-    assert read == content
-    at = data.draw(st.integers(0, len(raw) - 1))
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "x.json"
-        path.write_bytes(raw[:at] + bytes([raw[at] ^ 4]) + raw[at + 1 :])
-        with pytest.raises(InputError, match=r"x\.json"):
-            read_sealed(path, dict)
 
 
 def test_a_change_is_seen_in_the_same_moment_and_with_an_old_time(run: Path) -> None:

@@ -141,9 +141,7 @@ def _run(**given: str) -> Run:
 
 ENTRANCES: dict[str, Callable[[str], float | None]] = {
     "warm_up": lambda text: _run(warm_up=text).warm_up,
-    "cool_down": lambda text: _run(cool_down=text).cool_down,
     "max_walltime": lambda text: _run(max_walltime=text).max_walltime,
-    "timeouts": lambda text: _run(timeouts=f"run={text}").timeouts.run,
     "budgets": lambda text: parse_budgets(f"idle_time={text}").idle_time,
     "machine file": lambda text: Seconds.parse(text),
     "records": lambda text: parse_length("Timelimit", text),

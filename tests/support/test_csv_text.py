@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from math import isnan, nan
 
 import numpy as np
@@ -37,24 +36,10 @@ def test_a_formula_becomes_a_text_and_all_else_stays() -> None:
     )
 
 
-def test_names_of_columns_and_cells_of_any_type() -> None:
-    frame = pd.DataFrame(
-        {
-            "=a": ["=x", None, "y"],
-            "list": [None, [1, 2], 7],
-            "b": [1.5, float("nan"), -2.0],
-            "c": [1, "-q", -3],
-        },
-        index=[7, 7, 9],
-    )
-    frame.insert(3, "b", [1, 2, 3], allow_duplicates=True)
-    frame["d"] = pd.Categorical(["+a", "b", "b"])
-    assert format_frame_csv(frame) == (
-        "'=a,list,b,b,c,d\n'=x,,1.5,1,1,'+a\n,\"[1, 2]\",,2,'-q,b\ny,7,-2.0,3,-3,b\n"
-    )
-    plain = frame[["b"]].iloc[:, :1].assign(when=pd.Timestamp("2026-01-05"), yes=True)
+def test_a_table_without_formulas_is_that_of_pandas() -> None:
+    frame = pd.DataFrame({"b": [1.5, nan]}, index=[7, 7])
+    plain = frame.assign(when=pd.Timestamp("2026-01-05"), yes=True)
     assert format_frame_csv(plain) == plain.to_csv(index=False)
-    assert pd.read_csv(io.StringIO(format_frame_csv(frame)))["b"].tolist()[2] == -2.0
 
 
 # Fields -------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ sys.argv[0] = "batsched-py"
 main()
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, "campaign", "test.toml", "-e", "out"],
+        [sys.executable, "-c", code, "campaign", "test.toml", "-e", "out", "--jobs", "1"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

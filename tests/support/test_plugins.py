@@ -75,6 +75,9 @@ def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, message: str) -> 
         (GOOD, {"dept": 3}, r"option of .* called 'dept' \(did you mean 'depth'"),
         (GOOD.replace("depth: int = 1", "depth: int"), {}, "needs the option 'depth'"),
         (GOOD.replace("*, ", ""), {"depth": 1.5}, "depth=1.5: "),
+        # A default says the type, too.
+        (GOOD.replace(": int = 1", "=0.5"), {"depth": True}, "depth=True: expected a number"),
+        (GOOD.replace(": int = 1", "=False"), {"depth": 1}, "depth=1: expected true or false"),
         (
             GOOD.replace("int = 1", "'int | None' = 1").replace("= depth", "= 0 * depth + 1"),
             {"depth": "x"},
@@ -204,24 +207,3 @@ def test_a_file_imports_what_lies_beside_it(tmp_path: Path) -> None:
     (tmp_path / "a" / "calendar.py").write_text("raise RuntimeError")  # hides nothing of Python
     assert _loads(tmp_path / "a", "edited now") == "edited now"
     assert sys.path == path
-
-
-@pytest.mark.parametrize(
-    ("default", "fitting", "other", "expected"),
-    [
-        ("3", 2.5, "abc", "a number"),
-        ("0.5", 1, True, "a number"),
-        ("False", True, 1, "true or false"),
-        ("None", 3, None, ""),
-    ],
-)
-def test_a_default_says_the_type_of_an_option(
-    tmp_path: Path, default: str, fitting: Any, other: Any, expected: str
-) -> None:
-    plugin = plugins.load(
-        plugins.SCHEDULERS, write(tmp_path, GOOD.replace(": int = 1", f"={default}"))
-    )
-    assert plugins.make(plugin, "mine", (), {"depth": fitting}).depth == fitting
-    if expected:
-        with pytest.raises(PluginError, match=f"depth={other!r}: expected {expected}"):
-            plugins.make(plugin, "mine", (), {"depth": other})

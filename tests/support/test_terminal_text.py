@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import re
@@ -13,17 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py.support import terminal_text
 from batsched_py.support.terminal_text import (
     console,
     escape_controls,
     make_message_line,
     one_line,
     print_exactly,
-    print_pairs,
-    print_table,
     standard_streams,
 )
-from helpers.calling import command
 
 OBEYED = "\x1b\x07\r\x9b\x7f\u202e\u2066\u2028\x00"
 
@@ -43,6 +42,19 @@ def test_what_is_shown_has_nothing_to_obey(text: str) -> None:
     assert not set(line) & {*OBEYED, "\n", "\t"}
     assert escape_controls(line) == line
     line.encode()
+
+
+def test_nothing_but_say_prints_on_standard_error() -> None:
+    """Bars of progress write to a stream of their own, by ``unwrap_stream``."""
+    package = Path(terminal_text.__file__).parents[1]
+    printing = [
+        str(file.relative_to(package))
+        for file in package.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_bytes()))
+        if isinstance(node, ast.keyword) and node.arg in ("file", "err")
+        if ast.unparse(node.value) in ("sys.stderr", "True")
+    ]
+    assert printing == ["support/terminal_text.py"]
 
 
 def test_a_message_that_quotes_a_huge_value_keeps_its_beginning_and_its_end() -> None:
@@ -75,33 +87,6 @@ def test_styles_of_rich_reach_a_terminal_and_those_of_a_text_do_not(
     assert not set(rest) & set(OBEYED)
 
 
-ANY_TERMINAL = [
-    "simulate sample --first 20 --record -e a",
-    "explain a --job 7",
-    "simulate sample --first 20 --scheduler fcfs -e b",
-    "compare a b",
-    "metrics --list",
-    "campaign c.toml --dry-run",
-    "--help",
-    "simulate sample --scheduler 日本\N{MINUS SIGN}.py:Name",
-]
-"""Each of which prints all its lines on a terminal that knows few characters."""
-
-
-def test_a_terminal_that_knows_few_characters_gets_every_line(tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text(
-        'title = "\N{BULLET} \N{MINUS SIGN} 日本"\n[run]\nfirst = 20\n'
-    )
-    for line in ANY_TERMINAL:
-        whole, *others = (
-            command(tmp_path, *line.split(), encoding=of) for of in ("utf-8", "ascii")
-        )
-        for called in (whole, *others):
-            assert (called.returncode == 0) is ("Name" not in line), (line, called.stderr)
-            assert len(called.stdout.splitlines()) == len(whole.stdout.splitlines()), line
-            assert "Error" not in called.stderr
-
-
 def test_json_stays_json_on_a_terminal_that_knows_few_characters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -130,18 +115,3 @@ def test_whoever_does_not_read_is_no_error_and_a_full_disk_is(tmp_path: Path, ho
     elif not done.returncode:
         assert not re.search("rror|Exception", done.stderr)
         assert (tmp_path / "run_run.json").stat().st_size
-
-
-def test_tables_and_pairs(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A terminal has a rule too."""
-    cells = [("easy", "3.5"), ("conservative", "12")]
-    print_table(("policy", "wait"), cells, numeric=("wait",))
-    plain = ["policy        wait", "easy           3.5", "conservative    12"]
-    assert capsys.readouterr().out.splitlines() == plain
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    print_table(("policy", "wait"), cells, numeric=("wait",))
-    assert len(capsys.readouterr().out.splitlines()) == 4
-    print_pairs([("a", "one"), ("long", "two"), ("b", "")], indent=" ")
-    assert capsys.readouterr().out.splitlines() == [" a     one", " long  two", " b"]

@@ -12,15 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batsched_py.units import DAY, HOUR, LATEST_TIME, WEEK
+from batsched_py.units import DAY, HOUR, LATEST_TIME
 from batsched_py.workload.log_summary import log_summary
-from batsched_py.workload.logs.flurries import count_ordinary_week, find_flurries
+from batsched_py.workload.logs.flurries import find_flurries
 from batsched_py.workload.logs.log_flags import Flag, find_flags
 from batsched_py.workload.logs.log_months import log_months
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
 from batsched_py.workload.logs.swf import FIELDS, FRACTIONAL, SwfLog, order_fields, read_swf
 from helpers.calling import command
-from helpers.logs import swf_line, swf_text
 
 START = 1577836800  # Wednesday, 2020-01-01 0:00 UTC
 
@@ -74,30 +73,12 @@ def test_a_burst_of_one_user_is_a_flurry() -> None:
         assert share in flag.text
 
 
-def test_a_filter_selects_what_it_says_also_where_numbers_are_not_in_order() -> None:
-    jobs = numbered(every_hour(8) + burst(300, 336 * HOUR + 60))
-    jobs[340]["job_number"], jobs[0]["job_number"] = 1, 341
-    jobs[0]["user"] = 99
-    (flurry,) = find_flurries(a_log(jobs))
-    assert re.findall(r"\d+", flurry.filter) == ["99", "1", "637"]
-    assert (flurry.jobs, flurry.begin) == (301, 0)
-
-
 def test_neither_one_user_alone_nor_an_unknown_one_nor_a_short_log_has_flurries() -> None:
     alone = [job | {"user": 1} for job in every_hour(8)] + burst(300, 99, user=1)
     unknown = every_hour(8) + burst(300, 99, user=-1)
     short = every_hour(3) + burst(300, 99)
     for jobs in (alone, unknown, short):
         assert find_flurries(a_log(numbered(jobs))) == []
-
-
-def test_many_flurries_are_shortened() -> None:
-    """Seven bursts, the n-th of 200 + n jobs: five are told, two are counted."""
-    bursts = [job for n in range(7) for job in burst(200 + n, (200 + 24 * n) * HOUR + 60, 90 + n)]
-    *told, rest = of_kind(find_flags(a_log(numbered(every_hour(20) + bursts))), "flurry")
-    assert [flag.jobs for flag in told] == [206, 205, 204, 203, 202]
-    assert (rest.jobs, rest.filter) == (401, None)
-    assert re.findall(r"\d+", rest.text) == ["2", "401", "201"]
 
 
 @given(st.lists(st.sampled_from("aabc"), min_size=1, max_size=60), st.integers(2, 12))
@@ -119,13 +100,6 @@ def test_no_stretch_is_more_dominated_than_the_first_one(order: list[str], least
     assert not found or max(leads[pair] for pair in found) == most
     taken = [row for first, last in found for row in range(first, last + 1)]
     assert len(set(taken)) == len(taken)
-
-
-def test_an_ordinary_week_is_the_median_of_the_weeks_that_have_jobs() -> None:
-    """168, 168, none, 168, 168 + 500 jobs, and a last week that is not whole."""
-    jobs = every_hour(6, but=[(2 * WEEK - 1, 3 * WEEK)]) + burst(500, 4 * WEEK + 60)
-    assert count_ordinary_week(a_log(jobs).column("submit_time")) == 168
-    assert count_ordinary_week(a_log(every_hour(4)).column("submit_time")) is None
 
 
 # the beginning
@@ -234,17 +208,6 @@ def test_a_gap_that_the_rhythm_does_not_explain() -> None:
     assert (ran.kind, ran.begin, ran.end) == ("nothing ran", gap[0] + 10, gap[1])
 
 
-def test_nights_and_weekends_are_part_of_the_rhythm() -> None:
-    """Ten users come at 9:00 on working days: 72 hours of every week have nothing."""
-    jobs = [
-        {"submit_time": (24.0 * day + 9) * HOUR + user, "user": user}
-        for day in range(12 * 7)
-        if day % 7 < 5
-        for user in range(10)
-    ]
-    assert find_flags(a_log(jobs)) == []
-
-
 def test_an_idle_machine_with_waiting_jobs() -> None:
     """Nothing ran for two hours; of two jobs, one came half an hour before the end of that."""
     jobs: list[dict[str, float]] = [
@@ -289,18 +252,6 @@ def test_the_months_of_a_log() -> None:
     assert (january.longest_request, february.longest_request) == (60, None)
 
 
-def test_months_without_jobs_and_without_date() -> None:
-    log = a_log([{"submit_time": t} for t in (5 * DAY, 34 * DAY, 75 * DAY)])
-    first, empty, last = log_months(log, recorded_schedule(log))
-    assert [(m.name, m.jobs, m.is_part) for m in (first, empty, last)] == [
-        ("day 5", 2, False),
-        ("day 35", 0, False),
-        ("day 65", 1, True),
-    ]
-    assert (empty.users, empty.offered_load, empty.utilisation) == (0, 0, 0)
-    assert empty.mean_wait is empty.widest_job is empty.longest_request is None
-
-
 def test_info_shows_flags_and_months(tmp_path: Path) -> None:
     """In words and as JSON; second 0 of the log is 14:00:31 in Stockholm."""
     start = "; UnixStartTime: 843480031\n; TimeZoneString: Europe/Stockholm\n"
@@ -315,13 +266,6 @@ def test_info_shows_flags_and_months(tmp_path: Path) -> None:
     assert content["pairs"][0] == ["file", "log.swf"]
     assert (content["flags"][0]["job_numbers"], content["flags"][0]["lines"]) == ([1], [4])
     assert content["months"][0]["users"] is None
-    waits = [swf_line(number).replace(" 0 0 ", f" 0 {number} ", 1) for number in (1, 2, 3)]
-    path.write_text(swf_text(*waits, swf_line(4).replace(" 0 0 ", " 0 -1 ", 1)))
-    text, flags, _ = command(tmp_path, "info", "log.swf").stdout.split("\n\n")
-    shown = dict(line.split("  ", 1) for line in text.splitlines())
-    assert (shown["second 0 is"].strip(), flags.split()[:2]) == ("-", ["no", "flag"])
-    assert shown["unknown wait time"].strip() == "1 (25.0 %)"
-    assert "min 1, 25 % 1.5, median 2, 75 % 2.5, " in text
 
 
 # any log

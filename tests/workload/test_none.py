@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 
 from batsched_py import simulate
-from batsched_py.campaign.campaign_file import Campaign, PlannedRun
-from batsched_py.campaign.preparation import prepare
-from batsched_py.run.settings import Settings
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.log_archive import NONE, find_log
@@ -72,20 +69,3 @@ def test_nobody_submits() -> None:
     assert overall["nb_jobs"] == 0
     assert overall["mean_waiting_time"] is overall["makespan"] is None
     assert "; MaxJobs: 0" in Path("a.swf").read_text()
-
-
-def test_commands_know_it() -> None:
-    lines = command(None, "info", "none").stdout.splitlines()
-    shown = [line.split() for line in lines[1:4]]
-    assert shown == [["jobs", "0"], ["users", "0"], ["processors", "128"]]
-    for verb in ("path", "fetch"):
-        assert command(None, "logs", verb, "none").stdout == f"{find_log(NONE)}\n"
-
-
-def test_a_campaign_without_log() -> None:
-    """Its machine is what node_factor multiplies."""
-    settings = Settings(log="none", node_factor=0.5, users="once.py:Once")
-    planned = PlannedRun({"log": "none"}, settings)
-    (run,) = prepare(Campaign(name="x", path=Path("x.toml"), runs=[planned]), Path("out"))
-    assert run.input == find_log(NONE).resolve()
-    assert run.command[run.command.index("--nodes") + 1] == "64"

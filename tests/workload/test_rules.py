@@ -14,7 +14,6 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.log_conversion import convert_log as convert
 from batsched_py.workload.logs.swf import FIELDS, read_swf, write_swf
 from batsched_py.workload.workload import Workload, WorkloadJob
-from helpers.partitions import machine_of
 
 JOB = dict(
     zip(FIELDS, [1.0, 5, 3, 10, 2, -1, -1, 4, 60, -1, 1, 7, 1, 1, 1, -1, -1, -1], strict=True)
@@ -212,36 +211,3 @@ def test_walltimes_of_the_replay_with_feedback(shared: Path) -> None:
     run = {name: profile["cpu"] / 1e9 for name, profile in result.profiles.items()}
     doubled = sum(job.walltime == 2 * run[job.profile] for job in result.jobs)
     assert doubled == 13_096
-
-
-def test_notes_are_about_the_jobs_that_are_used(tmp_path: Path) -> None:
-    """With the first jobs only, the notes are those of a log that ends with the last of them."""
-    path, lines = tmp_path / "a.swf", []
-    for number in range(1, 13):
-        row = JOB | {"job_number": number, "submit_time": number, "status": 5 if number % 3 else 1}
-        row |= {"run_time": 0 if number % 3 == 1 else 10, "partition": number % 2}
-        lines.append(" ".join(f"{value:g}" for value in row.values()))
-        lines.append("no job")
-    described = machine_of("""
-        nodes = [{ count = 8 }]
-        [[partitions]]
-        name = "a"
-        number = 0
-        max_walltime = 30
-        [[partitions]]
-        name = "b"
-        number = 5
-    """)
-
-    def notes(last_line: int, **rules: Any) -> list[str]:
-        path.write_text("\n".join(["; MaxProcs: 8", *lines[:last_line]]))
-        log = read_swf(path, skip_bad_lines=True)
-        return convert(log, make_rules(**rules), described=described).notes
-
-    assert len(notes(24)) == 5  # bad lines, of no partition, too long, withdrawn, the time zone
-    kept = [number for number in range(1, 13) if number % 3 != 1]
-    for nb, number in enumerate(kept, 1):
-        whole = notes(24) if nb == len(kept) else notes(2 * number - 1)
-        assert notes(24, first=nb) == whole
-    only = notes(24, job_numbers="4-6")
-    assert any("1 job" in note and "withdrawn" in note for note in only)

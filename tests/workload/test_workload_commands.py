@@ -53,25 +53,11 @@ def test_convert_follows_the_rules(options: str, jobs: list[str]) -> None:
     assert [job.id for job in read_workload("w.json").jobs] == jobs
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "message"),
-    [
-        ("convert nowhere w.json", 2, "nowhere"),
-        ("convert mine w.json --size x", 2, "allocated"),
-        ("convert mine w.json --split local", 2, "--split local"),
-        ("convert bad.swf w.json", 1, "bad.swf:2"),
-        ("info bad.swf", 1, "bad.swf:2"),
-        ("logs path nowhere", 2, "nowhere"),
-        ("logs fetch nowhere", 2, "nowhere"),
-    ],
-)
-def test_what_goes_wrong_ends_with_a_sentence(line: str, code: int, message: str) -> None:
+@pytest.mark.parametrize("line", ["convert bad.swf w.json", "info bad.swf"])
+def test_bad_lines_are_left_out_if_that_is_asked_for(line: str) -> None:
     Path("bad.swf").write_text(LOG.replace("\n", "\n1 x\n", 1))
-    done = called(line)
-    assert (done.returncode, message in done.stderr) == (code, True)
-    assert not Path("w.json").exists()
-    if "bad.swf" in line:
-        assert called(f"{line} --skip-bad-lines").returncode == 0
+    assert called(line).returncode == 1
+    assert called(f"{line} --skip-bad-lines").returncode == 0
 
 
 def test_logs_are_listed_and_found(folder: Path) -> None:

@@ -101,17 +101,6 @@ def test_runs_are_paired_by_the_axes_that_both_have(
     assert note in " ".join(pairing.notes)
 
 
-def test_equal_campaigns_are_identical() -> None:
-    comparison = compared(Campaign(AXES), Campaign(AXES))
-    assert comparison.identical
-    assert comparison.changed.empty
-    assert [section.title for section in comparison.report().sections] == ["What was compared"]
-
-    more = compared(Campaign(POLICIES), Campaign({"policy": ["easy", "fcfs", "ups"]}))
-    assert not more.identical
-    assert "0 of 2 pairs" in more.summary
-
-
 def test_differences_are_paired_by_seed() -> None:
     comparison = compared(Campaign(AXES), Campaign(AXES, shift=50.0))
     easy = row(comparison, "easy")
