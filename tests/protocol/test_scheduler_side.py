@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec
-from batsched_py.protocol.batsim5.exact_calls import round_down_to_milliseconds
+from batsched_py.protocol.batsim5.exact_calls import (
+    make_exact_id,
+    read_exact_time,
+    round_down_to_milliseconds,
+)
 from batsched_py.protocol.batsim5.scheduler_side import Batsim5Side
 from batsched_py.protocol.scheduler_side import Batsim4Side, make_side
 from helpers import wire, wire5
@@ -109,6 +113,12 @@ def test_a_profile_that_fails_by_itself_cannot_be_registered() -> None:
 def test_the_millisecond_before(time: float) -> None:
     count = round_down_to_milliseconds(time)
     assert count / 1000 <= time < (count + 1) / 1000
+    assert read_exact_time(make_exact_id(time)) == time
+
+
+@pytest.mark.parametrize("call_id", [None, "", "call 3", "at noon", "at nan", "at -1", "at 1e400"])
+def test_other_ids_hold_no_time(call_id: str | None) -> None:
+    assert read_exact_time(call_id) is None
 
 
 def call(now: float, call_id: str) -> bytes:
