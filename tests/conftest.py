@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest.register_assert_rewrite("helpers")
+pytest.register_assert_rewrite("helpers", "together")
 
 from helpers.shared_folder import SHARED  # noqa: E402
 

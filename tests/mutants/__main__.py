@@ -35,6 +35,8 @@ WITHOUT = ["tests/real", "tests/docs", "tests/test_wheel.py", "tests/test_closur
 PYTEST = [sys.executable, "-m", "pytest", "-p", "mutants.plugin", "-p", "no:cacheprovider"]
 SLACK = 20
 """Seconds that a test may take in addition to twice its usual time before it counts as hanging."""
+NOT_TRIED = "not tried"
+"""For mutants of a process that ended too early; its log has the reason."""
 
 Plan = list[tuple[int, list[tuple[str, float]]]]
 """For each mutant, by number, the tests to try, each with the seconds after which it hangs."""
@@ -193,12 +195,13 @@ def report(
         writer = csv.writer(file)
         writer.writerow(["package", "mutant", "tests", "killed by"])
         for number, (package, mutant) in enumerate(mutants):
-            killer, nb_tests = killers.get(number, "not tried"), len(plan[number][1])
+            killer, nb_tests = killers.get(number, NOT_TRIED), len(plan[number][1])
             writer.writerow([package, mutant.name, nb_tests, killer])
             counts[package, "mutants"] += 1
-            counts[package, "killed"] += bool(killer)
+            counts[package, "killed"] += killer not in ("", NOT_TRIED)
+            counts[package, NOT_TRIED] += killer == NOT_TRIED
             counts[package, "reached by no test"] += not nb_tests
-    columns = ["mutants", "killed", "reached by no test"]
+    columns = ["mutants", "killed", "reached by no test", NOT_TRIED]
     rows = [(package, *(str(counts[package, name]) for name in columns)) for package in PACKAGES]
     print_table(["package", *columns], rows, columns)
     print(f"each mutant and the test that kills it: {path}")
