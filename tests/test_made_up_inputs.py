@@ -66,7 +66,8 @@ def test_a_machine_of_a_header_is_one_that_can_be(tmp_path: Path) -> None:
     assert any("too large" in note for note in log.notes)
 
 
-def test_a_log_comes_through_a_pipe(tmp_path: Path) -> None:
+@pytest.mark.process
+def test_a_log_comes_through_a_pipe() -> None:
     script = (
         "from batsched_py.workload.logs.log_archive import find_log as f;"
         "a, b = f('/dev/stdin'), f('/dev/stdin'); print(a == b, a.read_text(), end='')"

@@ -92,6 +92,7 @@ def imported_by(program: str) -> set[str]:
 HEAVY = {"numpy", "pandas", "procset"}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("module", "names", "heavy"),
     [

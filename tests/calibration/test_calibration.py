@@ -390,7 +390,7 @@ NB = 700
 
 
 def drawn_waits(seed: int, spread: float = 1.0) -> NDArray[np.float64]:
-    """Return drawn_waits around an hour."""
+    """Return waits around an hour."""
     return np.round(HOUR * np.exp(spread * np.random.default_rng(seed).normal(size=NB)))
 
 
@@ -406,7 +406,7 @@ def found(
 
 
 def test_a_policy_that_knows_nothing_of_the_site() -> None:
-    """Queue 2 drawn_waits for five hours more in the simulation, whatever was recorded."""
+    """Queue 2 waits for five hours more in the simulation, whatever was recorded."""
     queue = np.where(np.arange(NB) % 2, 2, 1)
     simulated = drawn_waits(1) + np.where(queue == 2, 5 * HOUR, 0)
     order, beside, groups, change = describe_calibration(

@@ -90,6 +90,7 @@ with LocalWorkers(1) as workers:
 """
 
 
+@pytest.mark.process
 def test_neither_the_script_nor_what_lies_beside_it_runs_in_a_worker(tmp_path: Path) -> None:
     """A script needs no guard, and a folder with other people's files is no place of modules."""
     (tmp_path / "elsewhere").mkdir()

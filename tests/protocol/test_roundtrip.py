@@ -226,7 +226,7 @@ def test_refuses_and_says_what(raw: str, message: str) -> None:
 
 
 def begins_with(**changes: object) -> str:
-    """A simulation with three machines and a storage begins_with, but for ``changes``."""
+    """A simulation with three machines and a storage begins, but for ``changes``."""
     data = {
         "nb_resources": 4,
         "nb_compute_resources": 3,

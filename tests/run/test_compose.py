@@ -79,6 +79,7 @@ def test_batsim_connects_to_where_our_process_binds(compose: dict[str, Any]) -> 
     assert waits_for == {"scheduler": {"condition": "service_healthy"}}
 
 
+@pytest.mark.process
 def test_our_process_is_healthy_while_it_listens(compose: dict[str, Any]) -> None:
     kind, _, *arguments = compose["services"]["scheduler"]["healthcheck"]["test"]
     assert kind == "CMD"

@@ -180,7 +180,7 @@ class Leaving:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_a_simulation(tmp_path: Path, name: str) -> None:
+def test_a_policy_that_leaves_ends_with_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "log.swf").write_text(small_log())
     (tmp_path / "p.py").write_text(POLICY.format(WAYS[name]))
     done = command(tmp_path, "simulate", "log.swf", "--scheduler", "p.py:Leaving", "-e", "out")

@@ -131,6 +131,7 @@ def test_what_simulate_cannot_have_written_is_refused(
         Result.load(tmp_path / "out")
 
 
+@pytest.mark.process
 def test_a_run_needs_no_pandas(tmp_path: Path) -> None:
     """Nor what draws: workers of campaigns write results, and an import is not a run."""
     program = (

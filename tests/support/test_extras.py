@@ -52,6 +52,7 @@ def test_a_missing_extra_is_told(
     assert module.partition(".")[0] in modules_of(extra)
 
 
+@pytest.mark.process
 def test_the_base_runs_a_campaign_and_writes_its_page(tmp_path: Path) -> None:
     """Nothing that only an extra brings is imported on the way, from the log to the figures."""
     (tmp_path / "test.toml").write_text('[run]\nfirst = 20\nscheduler = ["easy", "fcfs"]\n')
