@@ -19,6 +19,7 @@ from batsched_py import Result
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
 from batsched_py.model.decisions import Decision, Reject, Start
+from batsched_py.model.policy import may_dilate
 from batsched_py.plugins import plugins
 from batsched_py.plugins.plugins import SCHEDULERS
 from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
@@ -114,7 +115,8 @@ def check_energy(world: World) -> None:
         policy = plugins.make(kind, world.policy, (), world.policy_options)
     except UsageError:
         assume(False)
-    simulator = Batsim4Simulator(platform, [workload(jobs, nb_hosts)], Options(energy=True))
+    options = Options(energy=True, dynamic_jobs=may_dilate(policy, ()))
+    simulator = Batsim4Simulator(platform, [workload(jobs, nb_hosts)], options)
     outcome = simulator.run(DecisionProcess(policy).answer)
     busy = sum(len(job.alloc) * (job.finish_time - job.start_time) for job in outcome.jobs)
     assert outcome.power is not None
