@@ -135,6 +135,14 @@ def test_the_timeline_of_a_machine() -> None:
     assert line.earliest(7, 1) == inf
 
 
+def test_exact_ties_of_floats() -> None:
+    """Ends are compared exactly: 0.1 + 0.2 is later than 0.3."""
+    line = Timeline(1, 0.0)
+    line.reserve(0.0, 0.1 + 0.2, 1)
+    assert line.earliest(1, 1.0) == 0.1 + 0.2
+    assert line.earliest(1, 1.0) > 0.3
+
+
 def test_wrong_reservations() -> None:
     line = Timeline(4, 10)
     for start, end in ((5, 20), (20, 15)):

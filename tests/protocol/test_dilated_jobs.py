@@ -123,6 +123,17 @@ def test_registration_is_finished_once_nothing_can_be_dilated(
     assert notices(Exchange(workload(jobs, 8), Dilating())) == [finished]
 
 
+@pytest.mark.parametrize("acknowledge", [True, False])
+def test_an_echo_is_no_other_job(acknowledge: bool) -> None:
+    exchange = Exchange(
+        workload([J(0, 8, 10), J(3, 8, 10)], 8),
+        Dilating(),
+        acknowledge_dynamic_jobs=acknowledge,
+        forward_profiles=True,
+    )
+    assert [job.start_time for job in ran(exchange).values()] == [0, 15]
+
+
 # Profiles and speeds -------------------------------------------------------------------------
 
 PROFILES: dict[str, dict[str, Any]] = {

@@ -21,6 +21,8 @@ from helpers.grids import (
     simulated,
 )
 
+SPREAD: dict[str, Any] = {"scenario": "multi_site", "reservation": "easy"}
+
 
 def test_at_home_or_on_another_site() -> None:
     """All users live at the first of two sites of 4.
@@ -78,6 +80,27 @@ def test_a_job_that_waits_by_choice() -> None:
     )
     assert jobs["C"] == (5, 15, ((1, 5),))
     assert jobs["D"] == (1, 31, ((0, 2),))
+
+
+@pytest.mark.parametrize(("booked", "start"), [(True, 2), (False, 30)])
+def test_booked_overhead(booked: bool, start: float) -> None:
+    """A is spread and runs until 20, B of all nodes waits for it. C of 10 ends before, or not.
+
+    Without the overhead A's end is expected at 10, where no node is extra.
+    """
+    rows = [(0, 4, 10), (1, 6, 5), (2, 1, 10)]
+    jobs = placed(rows, [3, 3], overhead=1, booked_overhead=booked, **SPREAD)
+    assert jobs["A"] == (0, 20, ((0, 3), (1, 1)))
+    assert jobs["B"] == (20, 30, ((0, 3), (1, 3)))
+    assert jobs["C"].start == start
+
+
+def test_a_limit_of_fragments_may_make_a_head_wait_longer() -> None:
+    """At 5 one node is free on each of four sites; J of 4 would be in four parts, may be in two."""
+    half = [(0, 1, 5, 10), (0, 1, 10), (0, 2, 20)]
+    rows = [*half, *half, (0, 3, 30), (0, 3, 30), (0, 1, 5, 50), (1, 4, 60)]
+    jobs = placed(rows, [4, 4, 4, 4], fragments="1-99:2", **SPREAD)
+    assert jobs["J"] == (10, 70, ((0, 2), (1, 2)))
 
 
 # What the twin does not know ---------------------------------------------------------------------
@@ -201,6 +224,15 @@ def test_a_head_whose_end_nobody_knows() -> None:
     assert jobs["C"].start == 15
     assert jobs["D"] == (2, 102, ((0, 2),))
     assert jobs["E"] == (3, 12, ((1, 1),))
+
+
+@pytest.mark.parametrize(("estimate", "start"), [(9, 1), (10, 20)])
+def test_without_booked_overhead_ends_still_count_the_speed(estimate: float, start: float) -> None:
+    """A runs twice as fast, to 10; C may run until then, when B of all nodes starts."""
+    rows = [(0, 3, 20), (1, 4, 20), (1, 1, 2 * estimate)]
+    jobs = alone(rows, "4@2", booked_overhead=False)
+    assert jobs["B"].start == 10
+    assert jobs["C"].start == start
 
 
 # Processors that fail ----------------------------------------------------------------------------

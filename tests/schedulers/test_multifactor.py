@@ -171,12 +171,50 @@ def test_it_is_fcfs_if_one_job_is_looked_at() -> None:
 # Drawn -------------------------------------------------------------------------------------------
 
 
+PASSES = st.tuples(
+    st.lists(st.tuples(st.integers(1, 8), st.integers(1, 300)), max_size=6),
+    st.lists(st.tuples(st.integers(1, 16), st.integers(1, 300)), min_size=1, max_size=30),
+    st.floats(0, 100),
+    st.sampled_from([0.0, 1.0, 60.0]),
+    st.sampled_from([inf, 150.0]),
+)
+"""Running jobs (size, expected end), waiting ones (size, estimate), now, resolution, window."""
+
+
 def a_machine(running: Sequence[tuple[int, int]]) -> Machine:
     machine = Machine(16)
     for number, (size, end) in enumerate(running):
         if size <= machine.free:
             machine.start(Job(f"r{number}", number, size, None, end, 0.0, {}), 0.0)
     return machine
+
+
+@given(PASSES)
+def test_a_pass_delays_nobody_whom_it_has_planned(drawn: Any) -> None:
+    """Plan all one after another; start those of now; plan the others anew: none is later."""
+    running, waiting, now, resolution, window = drawn
+    machine, grid = a_machine(running), Grid(resolution, window)
+    jobs = [
+        Job(f"w{at}", 100 + at, size, None, float(estimate), 0.0, {})
+        for at, (size, estimate) in enumerate(waiting)
+    ]
+    (group,) = make_groups(machine.partitions)
+
+    def plan() -> dict[str, float]:
+        line = grid.make_timeline(machine, now)
+        rest = [job for job in jobs if job.state.value == "waiting"]
+        lengths = grid.round_durations([job.estimate for job in rest], now)
+        planned = line.place_all([job.size for job in rest], lengths)
+        return dict(zip([job.id for job in rest], planned, strict=True))
+
+    before = plan()
+    started = set()
+    for start in BackfillPass(grid).find_starts(now, jobs, group, machine):
+        machine.start(start.job, now)  # which fails where too few are free
+        started.add(start.job.id)
+    assert started == {job for job, time in before.items() if time == grid.begin(now)}
+    after = plan()
+    assert all(after[job] <= time for job, time in before.items() if job in after)
 
 
 def test_steps_begin_and_end_outside() -> None:

@@ -189,7 +189,7 @@ BINARY_FORM = (1).to_bytes(4, "little") + bytes(range(40))
         (5, [BINARY_FORM], "ask for JSON"),
         (5, [HELLO[:4] + NOTHING], "has 0 events"),
         (5, [HELLO + NEXT_FRAME + NOTHING], "2 frames"),
-        (5, [None], "within 0.5 s"),
+        (5, [None], "at 0.000000 s within 0.5 s"),
         (5, [HELLO], "went away at 0.000000"),
         (5, [HELLO, HELLO], "Batsim 5's protocol"),
         (5, [HELLO, NOTHING, START], "event_type is missing"),

@@ -70,6 +70,7 @@ READERS: dict[str, list[Callable[[Path], object]]] = {
     "link:ctn": [
         lambda folder: network(folder, '<route src="h" dst="h"><link:ctn id="l"/></route>')
     ],
+    "trace:connect": [lambda folder: network(folder, '<trace:connect kind="SPEED"/>')],
     "watt_per_state": [
         lambda folder: prepare(
             Inputs(platform=saved(folder, PLATFORM.format(OF_WATTS, ""))), Options(energy=True)

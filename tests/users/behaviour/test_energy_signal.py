@@ -149,6 +149,7 @@ LATE = "time,price\n1e13,1\n2e13,3\n"
         # A round of seconds would be gone through for ever, and last digits lose a short state.
         (FALLING, {"red_from": 2, "repeats": True}, "longer time"),
         (SHORT, {"repeats": True}, "longer time"),
+        ("time,state\n-1e308,red\n1e308,green\n", {}, "longer time"),
         (LATE, {"red_from": 2, "repeats": True}, "expected"),
     ],
 )

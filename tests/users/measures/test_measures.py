@@ -33,6 +33,7 @@ from batsched_users.measures.marginals import jobs_by_hour_of_week, measure_marg
 from batsched_users.measures.self_similarity import (
     count_jobs_per_unit,
     find_first_length,
+    make_pox_plot,
     rescaled_ranges,
 )
 from batsched_users.measures.session_columns import cut_sessions
@@ -158,6 +159,13 @@ def test_the_first_length_has_most_intervals_not_empty(period: int, first: int) 
     series = np.zeros(4_200)
     series[::period] = 1
     assert find_first_length(series) == first
+
+
+def test_lengths_grow_by_a_fifth_and_at_least_by_one() -> None:
+    """From 2 to 10, all that there are; the 7 is followed by 7.2 * 1.2, rounded."""
+    series = np.random.default_rng(0).random(10)
+    lengths = make_pox_plot(series, first=2).length
+    assert np.unique(lengths).tolist() == [2, 3, 4, 5, 6, 7, 9, 10]
 
 
 @given(

@@ -130,6 +130,15 @@ def test_weekdays(write: Callable[..., str], reading: str) -> None:
         assert mean(b - a for a, b in pairwise(days)) == pytest.approx(4, rel=0.05)
 
 
+def test_drawn_days_keep_to_active_weeks(write: Callable[..., str]) -> None:
+    """A user who works on Fridays only, in half of the weeks, skips the others."""
+    fridays = write(weekdays=[0, 0, 0, 0, 1, 0, 0])
+    users = WeeklyUsers(machine(), parameters=fridays, days="draw", activity=0.5, weeks=400)
+    days = [int(job.submit // DAY) for job in play_model(users, lasting(9 * HOUR))]
+    assert {day % 7 for day in days} == {4}
+    assert len(days) == len(set(days)) == pytest.approx(200, abs=30)
+
+
 def test_short_run_times(write: Callable[..., str]) -> None:
     """A quarter of the run times drawn is below 1 s: they become 1 s, or others are drawn."""
     wide = write(sizes=[{"size": 1, "probability": 1, "mean": 675, "deviation": 1_000}])
