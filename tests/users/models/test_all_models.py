@@ -227,7 +227,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     (Sufficient, SIGNAL | {"counts_from": "start"}, "counts_from=start"),
     (Sufficient, SIGNAL | {"model": "sufficient"}, "model=sufficient"),
     (Synthetic, {"jobs": 0.5}, "jobs=0.5"),
-    (Synthetic, {"per_decade": 0}, "per_decade=0"),
+    (Synthetic, {"per_decade": 0}, "per_decade=0: expected a whole number from 1 "),
     (Synthetic, {"extension": "1 h"}, "extension=1 h: expected a number from 0 to"),
     (Synthetic, {"alpha": 0.3}, "alpha=0.3, beta=None: give both"),
     (Synthetic, {"alpha": 0, "beta": 3}, "alpha=0"),
