@@ -105,7 +105,7 @@ def shown_jobs(chart: dict) -> list[str]:
 
 
 @settings(few_examples)
-@given(st.integers(2, 120), st.integers(1, 60), st.integers(0, 3))
+@given(st.integers(2, 40), st.integers(1, 20), st.integers(0, 3))
 def test_a_window_is_bounded_and_has_all_that_runs_in_it(nb: int, most: int, seed: int) -> None:
     jobs = some_jobs(nb, seed=seed)
     with pytest.MonkeyPatch.context() as patch:
