@@ -32,6 +32,7 @@ SJBF = INSTANT | {"backfill_order": "sjf"}
 
 def test_the_recorded_runs_of_the_page(shared: Path) -> None:
     for part in page.make_recorded_parts(shared).values():
+        assert part
         assert part in CONFORMANCE
 
 

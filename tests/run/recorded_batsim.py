@@ -2,9 +2,9 @@
 
     recorded_batsim.py FOLDER [end=exit:3|kill|hang|exit:0] [at=N] [says=TEXT] -- Batsim's arguments
 
-It asks the recorded questions, wants the recorded decisions as replies (on others it aborts, as
-Batsim might), leaves the recorded outputs, and ends as was recorded. ``end`` with ``at`` ends it
-otherwise, before message N, ``says`` has it say something first.
+It asks the recorded questions and wants the recorded decisions as replies: on others it aborts, as
+Batsim might. It leaves the recorded outputs, and ends as was recorded. ``end`` with ``at`` ends it
+otherwise, before message N; ``says`` has it say something first.
 """
 
 from __future__ import annotations

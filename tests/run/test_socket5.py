@@ -31,7 +31,7 @@ def jobs(case: Case, side: str, folder: Path) -> str:
 def check_equal(case: Case, one: str, other: str) -> None:
     """Tables are equal to the byte.
 
-    Batsim 5 submits the form of a job that runs longer when it starts, so the stretch of the job
+    Batsim 5 submits the form of a job that runs longer when it starts. So the stretch of the job
     is found from dates of six decimals: one that lasts 1e-5 s has it to 0.1.
     """
     if one == other or not case.name.startswith("`grid`"):
