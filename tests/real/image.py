@@ -1,7 +1,8 @@
 """An image of this interpreter and of the package that is tested, for an engine without registry.
 
 It holds the interpreter with its standard library, the package with what it needs to run (no
-extra), a shell and ``rm``, and their shared libraries. Nothing is downloaded and nothing is built. The package is taken from where it is imported: an installation or a clone.
+extra), a shell and ``rm``, and their shared libraries. Nothing is downloaded or
+built. The package is taken from where it is imported: an installation or a clone.
 """
 
 from __future__ import annotations
