@@ -35,7 +35,7 @@ from together.worlds import World
 ENERGY_PLATFORM = Path(__file__).parents[2] / "platforms" / "energy_16.xml"
 IDLE, FULL = 95.0, 220.0
 """Watts of its hosts while they do nothing, and while they compute."""
-OF_THE_MOMENT = ["folder", "host", "started", "seconds", "wall_time"]
+OF_THE_MOMENT = ["folder", "git_revision", "host", "started", "seconds", "wall_time"]
 """Columns of a campaign's table that differ from one time to the next."""
 
 
