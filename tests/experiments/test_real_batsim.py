@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
 from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, list_names
-from batsched_studies.real_batsim.cases import CASES
+from batsched_py.support.installation import PROGRAM
+from batsched_studies.real_batsim import page
+from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import compare_sides
-from batsched_studies.real_batsim.two_simulators import make_run
+from batsched_studies.real_batsim.two_simulators import OutputFiles, make_run
 from helpers.sealed_runs import seal, unsealed
 
+BY_NAME = {case.name: case for case in CASES}
 PLUGINS = {case.plugin for case in CASES} - {""}
 
 
 def test_every_policy_and_every_user_model_has_a_line() -> None:
     assert {*list_names(SCHEDULERS), *list_names(USERS)} - {RIGID} == PLUGINS
+
+
+def table(lines: list[str], head: str) -> list[list[str]]:
+    """Return the cells of a table of the page."""
+    begin = next(number for number, line in enumerate(lines) if line.startswith(head)) + 2
+    rows = lines[begin : lines.index("", begin)]
+    return [row.removeprefix("| ").removesuffix(" |").split(" | ") for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -39,3 +51,60 @@ def test_what_differs_beside_the_jobs_is_named(
     comparison = compare_sides(ours, theirs)
     assert (comparison.equal, comparison.others_beside) == (20, [named])
     assert not comparison.all_equal
+
+
+BATSIM = """#!/bin/sh
+case $1 in
+--version) echo v4.2.0 ;;
+--simgrid-version) echo 3.32.0 ;;
+*) exec {program} simulator "$@" ;;
+esac
+"""
+
+
+@pytest.mark.process
+def test_the_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a program ``batsim`` that is the embedded simulator."""
+    program = tmp_path / "batsim"
+    program.write_text(BATSIM.format(program=" ".join(PROGRAM)))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    told: list[str] = []
+    cases = [BY_NAME["`weekly`"], BY_NAME["dynamic jobs"]]
+    text = page.make_page(told.append, cases)
+    assert "783 jobs are equal" in text
+    assert "SimGrid 3.32" in text
+    assert "{{" not in text
+    assert [line.startswith(f"{n} of 2: ") for n, line in enumerate(told, start=1)] == [True, True]
+    assert table(text.splitlines(), "| of what |") == [
+        [f"{case.group}: 1 cases, {jobs} jobs", page.format_entry(case)]
+        for case, jobs in zip(cases, (383, 400), strict=True)
+    ]
+
+
+def test_shaken_orders_are_beside_another_schedule(tmp_path: Path) -> None:
+    """Here in the place of Batsim: another order too, in which other jobs come."""
+
+    def run(side: str, folder: Path) -> OutputFiles:
+        shake = {"embedded": None, "batsim": 7}[side]
+        return make_run(users="weekly", user_options=users, shake=shake)("embedded", folder)
+
+    users = {"nb_users": 40, "weeks": 1}
+    seeds = [make_run(users="weekly", user_options=users, shake=seed) for seed in range(2)]
+    case = Case("users", "shaken", "", run, shaken=seeds)
+    comparison = page.compare_case(case, tmp_path)
+    assert not comparison.same_schedule
+    low, high = sorted(comparison.shaken_waits)
+    row = page.make_row(case, comparison)
+    assert row.endswith(f" {low / 3600:.1f} to {high / 3600:.1f} h. |")
+
+
+def test_without_batsim_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "argv", ["real_batsim"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("batsched_studies.real_batsim", run_name="__main__")
+    assert ended.value.code == 2
+    assert "'batsim'" in capsys.readouterr().err

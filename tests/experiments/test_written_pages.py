@@ -1,4 +1,4 @@
-"""Pages that commands write: conformance and semi-open systems, on recorded numbers."""
+"""Pages that commands write: conformance, user models, semi-open systems, on recorded numbers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from batsched_studies.semi_open.reopening import (
     Case,
     Measured,
 )
+from batsched_studies.user_models import locality, sessions, thinking
+from batsched_studies.user_models import page as user_models_page
 from batsched_users.analytic import Reopen, reopen
 from batsched_users.analytic.reopen_queue import exponential
 
@@ -39,6 +41,7 @@ def test_the_recorded_runs_of_the_page(shared: Path) -> None:
 @pytest.mark.parametrize(
     ("site", "name", "options", "passes", "others"),
     [
+        ("KTH-SP2", "easy_exact", INSTANT, "instant", 0),
         ("KTH-SP2", "easy_requested", INSTANT, "predictsim", 0),
         ("KTH-SP2", "easy_requested", INSTANT, "event", 9),
         ("KTH-SP2", "easy_requested", INSTANT, "instant", 456),
@@ -82,6 +85,57 @@ def test_the_twin_of_batsched(shared: Path, run: str) -> None:
     twin = recorded_runs.Comparison(run, "twins.py:ConservativeBySets")
     equal, total = recorded_runs.count_equal_replies(shared, twin)
     assert equal == total
+
+
+# The page docs/user-models.md is what its command writes now; the quick parts, -------------------
+
+
+USER_MODELS = user_models_page.PAGE.read_text(encoding="utf-8")
+KTH = "KTH-SP2"
+
+
+def section(heading: str) -> list[str]:
+    """Lines of the page below a heading."""
+    return USER_MODELS.partition(f"\n## {heading}\n")[2].partition("\n## ")[0].splitlines()
+
+
+def test_sessions_of_kth(shared: Path) -> None:
+    found = sessions.make_session_rows(shared, KTH)
+    assert found["counts"][0].count("28,489 / 16,488 / 10,303 |") == 2
+    for rows in (found["counts"], found["think"]):
+        assert rows[0] in section("Sessions and batches")
+
+
+def test_pools_of_kth(shared: Path) -> None:
+    (row,) = sessions.make_pool_rows(shared, KTH)["pools"]
+    assert row in section("Pools of resampling")
+    assert row.endswith(
+        "| 102 / 25,202 | **102 / 25,202** | 66 / 2,349 | 84 / 3,087 | **66 / 2,349** |"
+    )
+
+
+def test_locality_of_kth(shared: Path) -> None:
+    """What is measured on the log; resampled workloads take too long for a test."""
+    rows = locality.make_locality_rows(KTH, locality.measure_log(shared, KTH), [])
+    page = section("Locality and self-similarity")
+    starts = [row.removesuffix("|  |  |") for row in rows]
+    assert all(any(line.startswith(start) for line in page) for start in starts)
+
+
+def test_similarity_of_kth(shared: Path) -> None:
+    page = section("Similarity of a user's jobs")
+    for (row,) in locality.make_similarity_rows(shared, KTH).values():
+        assert row in page
+
+
+def test_think_times_of_kth(shared: Path) -> None:
+    row = thinking.make_think_time_rows(shared, {KTH: thinking.PAPER_LOGS[KTH]})[0]
+    assert row in section("Think times against response times")
+
+
+def test_facts_of_kth(shared: Path) -> None:
+    (row,) = thinking.make_fact_rows(shared, KTH)["facts"]
+    assert row in section("Facts of site-level simulation")
 
 
 # The page docs/semi-open.md is what its command writes; its verdicts on small s-------------------
