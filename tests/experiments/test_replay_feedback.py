@@ -238,7 +238,7 @@ def later(share: float) -> dict[tuple[str, str], JobTable]:
 
 
 def apart(days: float) -> dict[tuple[str, str], JobTable]:
-    """One of two users is so many days later than the other: 2 * 40 d / 199 jobs are 34,733 s."""
+    """One of two users is ``days`` later than the other: 2 * 40 d / 199 jobs are 34,733 s."""
     return everywhere(a60=replay(late=np.tile([0.0, days], 200)))
 
 
@@ -295,7 +295,7 @@ def test_a_run_that_refutes_a_claim_does_not_make_it_hold_by_its_absence() -> No
 def first_jobs(
     last: dict[str, float], jobs: int = 25_000, lengths: tuple[int, ...] = (500, 20_000)
 ) -> list[Verdict]:
-    """Return what is said where the first jobs add 0, 100 s to the next one, and all so many."""
+    """Return the verdicts where the first jobs add 0 and 100 s, and all jobs ``last`` seconds."""
     rows = [
         {"infrastructure": name, "replay": "a60", "first": n, "additional_lateness": 100.0 * at}
         for name in last

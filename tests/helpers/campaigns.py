@@ -70,7 +70,7 @@ class Here(Executor):
     """Calls at once what is submitted, in this process: most tests are not about workers."""
 
     def __init__(self, jobs: int) -> None:
-        """Workers have so many."""
+        """Take the number of jobs as workers do; one runs at a time."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()

@@ -162,7 +162,7 @@ def called(folder: Path, program: str, *arguments: object) -> subprocess.Complet
 
 
 def limited(folder: Path, most: int, *arguments: object) -> str:
-    """Return the error of a command that can write files of so many bytes."""
+    """Return the error of a command whose files may have at most ``most`` bytes."""
     done = called(folder, LIMITED, most, *arguments)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr

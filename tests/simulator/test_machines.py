@@ -186,7 +186,7 @@ TIMERS = st.lists(
     ),
     max_size=30,
 )
-"""A timer so many seconds from now, one that is cancelled, and whether time goes on then."""
+"""Seconds until a timer, the number of one to cancel, and whether time goes on then."""
 
 
 @pytest.mark.parametrize("few", [1, 4096])
