@@ -7,15 +7,13 @@ calls, and what Batsim was started with.
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
 from typing import Any
 
-from batsched_py.errors import BatschedError, InvariantError, ProtocolError
+from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.job import RUNNING, Job
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.system import System
 from batsched_py.model.user_model import UserModel, find_profile
-from batsched_py.options.budgets import Budgets
 from batsched_py.processors.sets import from_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_rules import (
@@ -25,10 +23,7 @@ from batsched_py.protocol.decision_rules import (
     round_up_to_six_decimals,
 )
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, make_placed_id
-from batsched_py.support.json_values import to_python
-from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
-from batsched_py.workload.grid_sites import GridSites
-from batsched_py.workload.machine_description import MachineDescription
+from batsched_py.units import LATEST_TIME
 from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 
 
@@ -37,28 +32,22 @@ class DecisionProcess(System):
 
     ``six_decimals`` says that messages come from a program, with times of six decimals unless it
     announces exact ones: calls are then asked for at such times, and what Batsim cannot register
-    is refused. ``speed_factor`` is by how much the processors are faster than
-    those that the jobs were recorded on. All else is as in
-    :class:`~batsched_py.model.system.System`.
+    is refused. All else is as in :class:`~batsched_py.model.system.System`.
     """
 
     __slots__ = (
-        "_call_times",
-        "_calls",
         "_dilated",
         "_ended",
         "_handlers",
         "_jobs",
         "_killed",
         "_more_static_jobs",
-        "_nb_jobs_before",
         "_profiles",
         "_refused",
         "_registering",
         "_reply",
         "_reuses_profiles",
         "_six_decimals",
-        "_speed_factor",
     )
 
     def __init__(
@@ -66,24 +55,11 @@ class DecisionProcess(System):
         scheduler: Scheduler,
         users: UserModel | None = None,
         *,
-        shake: int | None = None,
         six_decimals: bool = False,
-        sites: GridSites = (),
-        description: MachineDescription | None = None,
-        speed_factor: float = 1.0,
-        budgets: Budgets = Budgets(),  # noqa: B008 - it cannot change
-        nb_recorded: int = 0,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            scheduler,
-            users,
-            shake=shake,
-            sites=sites,
-            description=description,
-            budgets=budgets,
-            nb_recorded=nb_recorded,
-        )
-        self._six_decimals, self._speed_factor = six_decimals, speed_factor
+        super().__init__(scheduler, users, **options)
+        self._six_decimals = six_decimals
         self._dilated: DilatedJobs | None = None
         """None unless the policy may let jobs run longer."""
         self._refused: Refusal | None = None
@@ -93,10 +69,6 @@ class DecisionProcess(System):
         self._ended = self._more_static_jobs = False
         self._jobs: dict[str, Job] = {}
         """Those that wait or run, by their ids in messages."""
-        self._nb_jobs_before = 0
-        self._calls: list[float] = []  # outstanding CALL_ME_LATER, a heap
-        self._call_times: set[float] = set()
-        """The same times, to find one."""
         self._profiles: set[str] = set()
         """Those registered to be used again: as many as users have different ones."""
         self._registering = self._reuses_profiles = False
@@ -118,7 +90,7 @@ class DecisionProcess(System):
         """
         self.now = message.now
         self._reply = []
-        try:
+        with self.name_time_in_errors():
             submissions = []
             for event in message.events:
                 handler = self._handlers.get(type(event))
@@ -132,35 +104,18 @@ class DecisionProcess(System):
                 self._submit_all(submissions)
             self.decide()
             if not self._ended:
-                self._conclude(message)
-        except SystemExit as error:  # only a plug-in can have asked for that
-            raise InvariantError(
-                f"the policy or the user model left by SystemExit({error})"
-            ) from error
-        except Exception as error:
-            if not isinstance(error, BatschedError):
-                error.add_note(f"at {self.now}")
-            raise
+                self.conclude(message.events[-1].tag if message.events else "an empty one")
+                self._finish_registration()
         return m.Message(self.now, self._reply)
 
-    def _conclude(self, message: m.Message) -> None:
-        """Keep one call outstanding, and tell Batsim when no user can submit any more."""
-        events = message.events
-        if self._nb_jobs > self._nb_jobs_before:
-            self._nb_jobs_before = self._nb_jobs
-        elif not events or type(events[-1]) is not m.JobCompleted:
-            machine = self.machine
-            state = (
-                *(self._nb_jobs, machine.nb_ended, machine.unavailable),
-                *(len(self.queue), self.nb_running),
-            )
-            tag = events[-1].tag if events else "an empty one"
-            self._progress.count_message(self.now, tag, state)
-        due = self._users_due
-        if due <= LATEST_TIME:
-            if not self._calls or due < self._calls[0]:
-                self._call_at(due)
-        elif self._registering and not self._of_users and not self._may_dilate():
+    def _finish_registration(self) -> None:
+        """Tell Batsim when no user can submit any more."""
+        if (
+            self._registering
+            and self._users_due > LATEST_TIME
+            and not self._of_users
+            and not self._may_dilate()
+        ):
             self._registering = False
             self._reply.append(m.Notify(timestamp=self.now, type="registration_finished"))
 
@@ -227,11 +182,7 @@ class DecisionProcess(System):
     def _requested_call(self, event: m.RequestedCall) -> None:
         if not self._calls:
             raise ProtocolError("REQUESTED_CALL: no CALL_ME_LATER is outstanding")
-        due = heappop(self._calls)  # calls come in the order of their times
-        self._call_times.discard(due)
-        if due > self.now:  # too early, by the last digit of a clock
-            self._call_at(due)
-        self.wake_policy()
+        self.call_came()
 
     def _completed(self, event: m.JobCompleted) -> None:
         job = self._jobs.pop(event.job_id, None)
@@ -254,16 +205,7 @@ class DecisionProcess(System):
 
     def _job_of(self, description: m.JobDescription, profile: dict[str, Any] | None) -> Job:
         """Return a job of a message as the policy sees it; its profile as far as known."""
-        job = Job(
-            description.id,
-            0,
-            description.size,
-            description.walltime,
-            description.expected_run_time,
-            description.submit_time,
-            description.extra,
-            description.user or "",
-        )
+        job = description.make_job()
         self._jobs[job.id] = job
         if self.sites:
             self.set_home(job)
@@ -308,8 +250,7 @@ class DecisionProcess(System):
         """Let another form of a job run in its place."""
         assert self._dilated is not None
         self._jobs[make_placed_id(job.id)] = self._jobs.pop(job.id)
-        speed = min(site.speed for site in self.machine.sites if site.share(job.processors))
-        self._reply += self._dilated.start(job, self.now, speed)
+        self._reply += self._dilated.start(job, self.now, self.machine.find_least_speed(job))
 
     def _reject(self, job: Job) -> None:
         del self._jobs[job.id]
@@ -325,22 +266,11 @@ class DecisionProcess(System):
             self._killed.add(job_id)
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job_id]))
 
-    def _call_at(self, time: float) -> None:
-        if type(time) is not float:
-            time = to_python(time)
-        if not isinstance(time, (float, int)) or not abs(time) <= LATEST_TIME:
-            raise InvariantError(f"a call at {time!r} was asked for: expected {UP_TO_LATEST_TIME}")
-        if self._six_decimals:
-            time = round_up_to_six_decimals(time)
-        if time in self._call_times:
-            return
-        if time <= self.now:
-            raise InvariantError(f"a call at {time} was asked for at {self.now}: it must be later")
-        heappush(self._calls, time)
-        self._call_times.add(time)
-        if len(self._calls) > self._most_decisions:
-            raise self._progress.make_decisions_error(self.now)
+    def _set_call(self, time: float) -> None:
         self._reply.append(m.CallMeLater(timestamp=self.now, time=time))
+
+    def _round_call(self, time: float) -> float:
+        return round_up_to_six_decimals(time) if self._six_decimals else time
 
 
 def _without_mark(job_id: str) -> str:

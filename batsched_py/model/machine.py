@@ -125,6 +125,10 @@ class Machine(Site):
             )
         return wanted
 
+    def find_least_speed(self, job: Job) -> float:
+        """Return the speed of the slowest grid site that the running ``job`` is on."""
+        return min(site.speed for site in self.sites if site.share(job.processors))
+
     def end(self, job: Job) -> None:
         """Free the processors of the running ``job``; raises :class:`InvariantError` for others."""
         if job.state is not RUNNING:

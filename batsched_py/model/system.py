@@ -1,20 +1,25 @@
 """The core of a scheduler: users, waiting queue, policy and machine, without any messages.
 
-At each instant a driver first reports all job ends, then it asks the users, then it reports all
-submissions, then it lets the policy decide, once. Each decision calls a method of the driver at
-once.
+At each instant a driver first reports all job ends and calls that are due, then it asks the users,
+then it reports all submissions, then it lets the policy decide, once, and concludes the instant.
+Each decision calls a method of the driver at once.
+
+There are two drivers. :class:`~batsched_py.decision_process.DecisionProcess` speaks with a
+simulator in messages, :class:`~batsched_py.simulator.direct.DirectSimulation` simulates itself.
 """
 
 from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from heapq import heappop, heappush
 from math import inf
 from types import GeneratorType
 from typing import Any
 
-from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.errors import BatschedError, InvariantError, ProtocolError
 from batsched_py.model import decisions as d
 from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
@@ -32,10 +37,14 @@ from batsched_py.model.user_model import (
 )
 from batsched_py.options.budgets import Budgets
 from batsched_py.processors.sets import ProcessorSet
+from batsched_py.support.json_values import to_python
+from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.grid_sites import HOME, GridSites, find_home, nb_processors
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
 from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION, WorkloadJob
 
+JOB_COMPLETED = "JOB_COMPLETED"
+"""The name of an event: a job that ran has ended."""
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
 
@@ -46,17 +55,22 @@ class System(ABC):
     ``shake`` is the seed of a random order of the jobs that users submit at one instant (None: the
     order of the user model). ``sites`` are the grid sites of the machine, if any. ``description``
     is the content of a machine file, with limits of jobs. ``budgets`` are limits that end endless
-    work; ``nb_recorded`` jobs may be submitted before the budget of jobs counts.
+    work; ``nb_recorded`` jobs may be submitted before the budget of jobs counts. ``speed_factor``
+    is by how much the processors are faster than those that the jobs were recorded on.
     """
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
     __slots__ = (
+        "_call_times",
+        "_calls",
         "_most_decisions",
         "_must_schedule",
         "_nb_jobs",
+        "_nb_jobs_before",
         "_of_users",
         "_progress",
         "_random",
+        "_speed_factor",
         "_submissions",
         "_submitted",
         "_users_due",
@@ -79,13 +93,15 @@ class System(ABC):
         scheduler: Scheduler,
         users: UserModel | None,
         *,
-        shake: int | None,
-        sites: GridSites,
-        description: MachineDescription | None,
-        budgets: Budgets,
-        nb_recorded: int,
+        shake: int | None = None,
+        sites: GridSites = (),
+        description: MachineDescription | None = None,
+        speed_factor: float = 1.0,
+        budgets: Budgets = Budgets(),  # noqa: B008 - it cannot change
+        nb_recorded: int = 0,
     ) -> None:
         self.scheduler, self.users = scheduler, users
+        self._speed_factor = speed_factor
         self.sites, self.description = sites, description
         self.machine = Machine(0)
         self.queue = WaitingQueue()
@@ -95,7 +111,12 @@ class System(ABC):
         self.nb_running = 0
         self.nb_passes = 0
         """Number of scheduling passes."""
-        self._nb_jobs = 0
+        self._nb_jobs = self._nb_jobs_before = 0
+        """Jobs that the policy has seen, now and at the end of the last instant."""
+        self._calls: list[float] = []
+        """Times of the calls that are still to come, a heap."""
+        self._call_times: set[float] = set()
+        """The same times, to find one."""
         self._must_schedule = False
         self.may_dilate = False
         """Whether the policy may let jobs run longer in some places."""
@@ -133,8 +154,8 @@ class System(ABC):
         """End a job that runs."""
 
     @abstractmethod
-    def _call_at(self, time: float) -> None:
-        """Wake the policy at ``time``."""
+    def _set_call(self, time: float) -> None:
+        """Have :meth:`call_came` called at ``time`` (seconds), which is later than now."""
 
     # What happens --------------------------------------------------------------------------------
 
@@ -169,8 +190,12 @@ class System(ABC):
         self.machine.set_available(processors, available)
         self._must_schedule = True
 
-    def wake_policy(self) -> None:
-        """Run a scheduling pass at the next :meth:`decide`, since a call or a submission is due."""
+    def call_came(self) -> None:
+        """Run a scheduling pass at the next :meth:`decide`, since the earliest call is due."""
+        due = heappop(self._calls)  # calls come in the order of their times
+        self._call_times.discard(due)
+        if due > self.now:  # too early, by the last digit of a clock
+            self._call_at(due)
         self._must_schedule = True
 
     def job_submitted(self, job: Job) -> None:
@@ -217,6 +242,11 @@ class System(ABC):
             raise InvariantError(f"users submitted job {job.id} twice")
         self._submitted.add(job_id)
         plain = make_plain_job(job, users)
+        if plain.size < 1 or (plain.walltime is not None and plain.walltime <= 0) or "!" in job.id:
+            raise InvariantError(
+                f"{type(users).__name__} submitted job {job.id} with the size {plain.size} and the "
+                f"walltime {plain.walltime}: expected both above 0, and no ! in its name"
+            )
         size, extra = plain.size, {**plain.extra}  # policies may write into it
         if plain.original_submission_time is not None:
             extra.setdefault(ORIGINAL_SUBMISSION, plain.original_submission_time)
@@ -306,6 +336,59 @@ class System(ABC):
             self._kill(job)
         else:
             raise make_decision_error(self.scheduler, decision)
+
+    def _call_at(self, time: float) -> None:
+        """Call the policy at ``time`` (seconds); raises :class:`InvariantError` if it cannot be."""
+        if type(time) is not float:
+            time = to_python(time)
+        if not isinstance(time, (float, int)) or not abs(time) <= LATEST_TIME:
+            raise InvariantError(f"a call at {time!r} was asked for: expected {UP_TO_LATEST_TIME}")
+        time = self._round_call(time)
+        if time in self._call_times:
+            return
+        if time <= self.now:
+            raise InvariantError(f"a call at {time} was asked for at {self.now}: it must be later")
+        heappush(self._calls, time)
+        self._call_times.add(time)
+        if len(self._calls) > self._most_decisions:
+            raise self._progress.make_decisions_error(self.now)
+        self._set_call(time)
+
+    def _round_call(self, time: float) -> float:
+        """Return the time of a call as the clock of the simulator shows it."""
+        return time
+
+    def conclude(self, event: str) -> None:
+        """End an instant: keep a call outstanding for the users, and end endless work.
+
+        ``event`` is the name of the last event of the instant, as Batsim calls it.
+        """
+        if self._nb_jobs > self._nb_jobs_before:
+            self._nb_jobs_before = self._nb_jobs
+        elif event != JOB_COMPLETED:
+            machine = self.machine
+            state = (
+                *(self._nb_jobs, machine.nb_ended, machine.unavailable),
+                *(len(self.queue), self.nb_running),
+            )
+            self._progress.count_message(self.now, event, state)
+        due = self._users_due
+        if due <= LATEST_TIME and (not self._calls or due < self._calls[0]):
+            self._call_at(due)
+
+    @contextmanager
+    def name_time_in_errors(self) -> Iterator[None]:
+        """Name the time in errors of plug-ins; one that leaves Python is an error, too."""
+        try:
+            yield
+        except SystemExit as error:  # only a plug-in can have asked for that
+            raise InvariantError(
+                f"the policy or the user model left by SystemExit({error})"
+            ) from error
+        except Exception as error:
+            if not isinstance(error, BatschedError):
+                error.add_note(f"at {self.now}")
+            raise
 
     def _refuse(self, job: Job) -> None:
         job.state = ENDED

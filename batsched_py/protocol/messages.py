@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from batsched_py.model.job import Job
 from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet
 from batsched_py.protocol.own_job_fields import check_fields
 from batsched_py.support.json_values import is_number
@@ -75,6 +76,19 @@ class JobDescription(
         if self.estimate is not None:
             return self.estimate
         return inf if self.walltime is None else self.walltime
+
+    def make_job(self) -> Job:
+        """Return the job as policies see it, before it has a number."""
+        return Job(
+            self.id,
+            0,
+            self.size,
+            self.walltime,
+            self.expected_run_time,
+            self.submit_time,
+            self.extra,
+            self.user or "",
+        )
 
 
 class Message(msgspec.Struct, gc=False):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError, parameter
@@ -14,22 +15,31 @@ from batsched_py.schedulers.partitioned import adapt_to_partitions, unwrap_polic
 from batsched_py.workload.load import is_batsim_json
 
 if TYPE_CHECKING:
+    from batsched_py.model.policy import Scheduler
     from batsched_py.model.user_model import UserModel
     from batsched_py.workload.workload import Workload
 
+D = TypeVar("D")
 
-def make_process(
+
+class Plugins(NamedTuple):
+    """The policy and the users of one run."""
+
+    scheduler: Scheduler
+    users: UserModel | None
+    """None: the jobs are submitted at their recorded times."""
+
+
+def make_plugins(
     settings: ProcessSettings,
     workload: Workload | None,
-    machine: ResolvedMachine = ResolvedMachine(),  # noqa: B008 - it cannot change
-    *,
-    six_decimals: bool = False,
+    machine: ResolvedMachine,
     objects: PluginObjects = BY_NAME,
-) -> DecisionProcess:
-    """Return the scheduler that ``settings`` describe; its users, if any, submit ``workload``.
+) -> Plugins:
+    """Return the policy and the users that ``settings`` name; the users, if any, get ``workload``.
 
-    ``six_decimals`` is for simulators whose times come with six decimals; ``objects`` are in place
-    of what the settings name. Raises :class:`UsageError` for plug-ins and options that do not fit.
+    ``objects`` are in place of what the settings name. Raises :class:`UsageError` for plug-ins and
+    options that do not fit.
     """
     policy = adapt_to_partitions(lambda: objects.make_scheduler(settings), machine.description)
     users: UserModel | None = None
@@ -38,16 +48,45 @@ def make_process(
 
         seed = SeedSequence(settings.seed).spawn(1)[0]
         users = objects.make_users(settings, workload.copy(), seed)
-    return DecisionProcess(
-        policy,
-        users,
+    return Plugins(policy, users)
+
+
+def make_driver(
+    driver: Callable[..., D],
+    plugins: Plugins,
+    settings: ProcessSettings,
+    workload: Workload | None,
+    machine: ResolvedMachine,
+    **options: Any,
+) -> D:
+    """Return a ``driver`` of policy and users: a scheduler, or a simulation without messages."""
+    return driver(
+        *plugins,
         shake=settings.shake,
-        six_decimals=six_decimals,
         sites=machine.sites,
         description=machine.description,
         speed_factor=settings.speed_factor,
         budgets=settings.budgets,
-        nb_recorded=0 if users is None or workload is None else len(workload.jobs),
+        nb_recorded=0 if plugins.users is None or workload is None else len(workload.jobs),
+        **options,
+    )
+
+
+def make_process(
+    settings: ProcessSettings,
+    workload: Workload | None,
+    machine: ResolvedMachine = ResolvedMachine(),  # noqa: B008 - it cannot change
+    *,
+    six_decimals: bool = False,
+) -> DecisionProcess:
+    """Return the scheduler that ``settings`` describe; its users, if any, submit ``workload``.
+
+    ``six_decimals`` is for simulators whose times come with six decimals. Raises
+    :class:`UsageError` for plug-ins and options that do not fit.
+    """
+    plugins = make_plugins(settings, workload, machine)
+    return make_driver(
+        DecisionProcess, plugins, settings, workload, machine, six_decimals=six_decimals
     )
 
 

@@ -14,7 +14,7 @@ from batsched_py.support.terminal_text import unwrap_stream
 from batsched_py.units import DAY, MINUTE
 
 if TYPE_CHECKING:
-    from batsched_py.decision_process import DecisionProcess
+    from batsched_py.model.system import System
 
 SIMULATED = "simulated "
 """The first word of a line of progress."""
@@ -50,13 +50,13 @@ def show_progress(tell: Callable[[], str], shown: bool | None = None) -> Iterato
         thread.join()
 
 
-def describe_progress(process: DecisionProcess, nb_jobs: int | None = None) -> str:
+def describe_progress(system: System, nb_jobs: int | None = None) -> str:
     """Return the progress of a scheduler; ``nb_jobs`` is the number of jobs, None if unknown."""
     of_all = "" if nb_jobs is None else f" of {nb_jobs:,}"
     return (
-        f"{SIMULATED}{process.now / DAY:.1f} days, "
-        f"{process.machine.nb_ended:,}{of_all} jobs ended, {process.nb_running:,} run, "
-        f"{len(process.queue):,} wait, {process.nb_passes:,} calls of the policy"
+        f"{SIMULATED}{system.now / DAY:.1f} days, "
+        f"{system.machine.nb_ended:,}{of_all} jobs ended, {system.nb_running:,} run, "
+        f"{len(system.queue):,} wait, {system.nb_passes:,} calls of the policy"
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, get_type_hints
 
 import msgspec
 
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.counters import read_counters
 from batsched_py.model.policy import Scheduler, may_dilate
@@ -21,22 +22,24 @@ from batsched_py.plugins.plugins import RIGID
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.run_files import to_stored_sites
 from batsched_py.run.backends.dispatch import run_outside
-from batsched_py.run.make_process import check_limits, make_process
+from batsched_py.run.make_process import Plugins, check_limits, make_driver, make_plugins
 from batsched_py.run.notes import make_notes
 from batsched_py.run.progress import describe_progress, show_progress
 from batsched_py.run.resolved_run import ResolvedRun, resolve
 from batsched_py.run.result import Output, Recording, Result, versions
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import EMBEDDED, OF_MACHINE_FILE, Run
+from batsched_py.simulator.direct import DirectSimulation
 from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.profiles import has_known_length
 from batsched_py.support.json_values import copy_containers, did_you_mean
 from batsched_py.transport.recording import Recorder, record_messages
 from batsched_py.workload.conversion_rules import as_dict
 from batsched_py.workload.machine_description import make_partition_texts
 
 if TYPE_CHECKING:
-    from batsched_py.decision_process import DecisionProcess
     from batsched_py.run.resolved_run import Source
+    from batsched_py.workload.workload import Workload
 
 
 class Arguments(Settings, kw_only=True):
@@ -134,16 +137,20 @@ def execute(
     folder: str | Path | None = None,
     recording: Recording | None = None,
     progress: bool | None = None,
+    *,
+    messages: bool = False,
 ) -> Result:
     """Simulate a run whose files were read by :func:`.resolve`; see :func:`simulate`.
 
     ``folder`` is where another process as back end finds its inputs and leaves its outputs,
     logs and commands (None: a temporary one). ``recording`` is where the messages go; the file
-    is there once :meth:`~.Recording.keep` of it or of the result was called. The run neither sees
-    what plug-ins changed in an earlier run, nor changes a later one.
+    is there once :meth:`~.Recording.keep` of it or of the result was called. With ``messages``
+    scheduler and simulator exchange messages even where the same result is found without them, in
+    half of the time. The run neither sees what plug-ins changed in an earlier run, nor changes a
+    later one.
     """
     with isolate(resolved.run.seed) as notes:
-        result = _execute(resolved, folder, recording, progress)
+        result = _execute(resolved, folder, recording, progress, messages=messages)
     result.settings["notes"] += notes
     return result
 
@@ -153,24 +160,28 @@ def _execute(
     folder: str | Path | None,
     recording: Recording | None,
     progress: bool | None,
+    *,
+    messages: bool,
 ) -> Result:
     """Simulate a run whose plug-ins are isolated from others."""
     run, machine, workload = resolved.run, resolved.machine, resolved.workload
     # For another process too: mistakes are found here.
-    process = make_process(run, workload, machine, objects=resolved.plugins)
+    plugins = make_plugins(run, workload, machine, resolved.plugins)
     nodes = machine.nb_processors or workload.nb_res
-    if not makes_up_jobs(process.users):
+    if not makes_up_jobs(plugins.users):
         limited = inf if run.platform and not machine.nb_processors else nodes
-        check_limits(process.scheduler, workload, limited)
-    run, plugin_notes = resolved.plugins.named(run, process)
+        check_limits(plugins.scheduler, workload, limited)
+    run, plugin_notes = resolved.plugins.named(run, *plugins)
     resolved = msgspec.structs.replace(resolved, run=run)
     stored = _stored(run)
-    registers = run.dynamic or may_dilate(process.scheduler, process.sites)
+    registers = run.dynamic or may_dilate(plugins.scheduler, machine.sites)
     part = None if recording is None else recording.part
     details: dict[str, Any] | None = None
     begin = time.perf_counter()
     if run.backend == EMBEDDED:
-        output: Output = _embedded(resolved, nodes, process, part, progress, registers=registers)
+        output: Output = _embedded(
+            resolved, nodes, plugins, part, progress, registers=registers, messages=messages
+        )
     else:
         root = None if folder is None else Path(folder)
         output, details = run_outside(
@@ -178,9 +189,9 @@ def _execute(
         )
     wall_time = time.perf_counter() - begin
     # Those of another process are gone with it.
-    counted, fault = _statistics(process) if details is None else ({"statistics": None}, None)
+    counted, fault = _statistics(plugins) if details is None else ({"statistics": None}, None)
     notes = [*workload.notes, *machine.notes, *plugin_notes]
-    notes += make_notes(resolved, process.scheduler, output)
+    notes += make_notes(resolved, plugins.scheduler, output)
     settings = {
         "input": {
             "name": workload.name,
@@ -194,7 +205,7 @@ def _execute(
         **({"partitions": make_partition_texts(machine.description)} if run.machine else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
-        "users_react": reacts(process.users),
+        "users_react": reacts(plugins.users),
         "notes": [*notes, fault] if fault else notes,
         "versions": dict(versions()),
         **({"provenance": {"files": resolved.files}} if resolved.files else {}),
@@ -214,17 +225,27 @@ def _execute(
 def _embedded(
     resolved: ResolvedRun,
     nodes: int,
-    process: DecisionProcess,
+    plugins: Plugins,
     record: Path | None,
     progress: bool | None,
     *,
     registers: bool,
+    messages: bool,
 ) -> EmbeddedOutput:
     """Simulate in this process."""
-    run, workload, sites = resolved.run, resolved.workload, resolved.machine.sites
+    run, machine = resolved.run, resolved.machine
+    workload = None if run.dynamic else resolved.workload
+    platform = machine.hosts(nodes, run.speed_factor)
+    ready = plugins, run, resolved.workload, machine
+    nb_jobs = None if workload is None else len(workload.jobs)
+    if not messages and record is None and _can_be_direct(run, plugins.users, workload):
+        direct = make_driver(DirectSimulation, *ready)
+        with show_progress(partial(describe_progress, direct, nb_jobs), progress):
+            return EmbeddedOutput(direct.run(platform, workload), machine.sites)
+    process = make_driver(DecisionProcess, *ready)
     simulator = Simulator(
-        resolved.machine.hosts(nodes, run.speed_factor),
-        [] if run.dynamic else [workload],
+        platform,
+        [] if workload is None else [workload],
         Options(
             dynamic_jobs=registers,
             profile_reuse=registers,
@@ -233,19 +254,30 @@ def _embedded(
             budgets=run.budgets,
         ),
     )
-    nb_jobs = None if run.dynamic else len(workload.jobs)
     with show_progress(partial(describe_progress, process, nb_jobs), progress):
         if record is None:
-            return EmbeddedOutput(simulator.run(process.answer), sites)
+            return EmbeddedOutput(simulator.run(process.answer), machine.sites)
         with Recorder(record) as recorder:
-            return EmbeddedOutput(simulator.run(record_messages(process.answer, recorder)), sites)
+            outcome = simulator.run(record_messages(process.answer, recorder))
+            return EmbeddedOutput(outcome, machine.sites)
 
 
-def _statistics(process: DecisionProcess) -> tuple[dict[str, Any], str | None]:
+def _can_be_direct(run: Run, users: UserModel | None, workload: Workload | None) -> bool:
+    """Tell whether a run needs no messages: events come by instant, and run times are known."""
+    submitted = users if workload is None else workload
+    return (
+        run.shake is None
+        and not run.each_event
+        and submitted is not None
+        and all(map(has_known_length, submitted.profiles.values()))
+    )
+
+
+def _statistics(plugins: Plugins) -> tuple[dict[str, Any], str | None]:
     """Return the counters of the policy and of the users, and the fault of a counter or None."""
     try:
-        counted = read_counters(process.scheduler)
-        of_users = read_counters(process.users)
+        counted = read_counters(plugins.scheduler)
+        of_users = read_counters(plugins.users)
     except InvariantError as error:
         return {"statistics": None}, str(error)
     return {"statistics": counted, **({"user_statistics": of_users} if of_users else {})}, None

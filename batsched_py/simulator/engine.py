@@ -6,12 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from batsched_py.errors import (
-    DeadlockError,
-    ProtocolError,
-    SimulationError,
-    describe_waiting_jobs,
-)
+from batsched_py.errors import DeadlockError, ProtocolError
 from batsched_py.options.setting_fields import parse_budgets
 from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.protocol import messages as m
@@ -22,11 +17,11 @@ from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.jobs import SUBMITTED, JobRegistry
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.outcome import Outcome
+from batsched_py.simulator.outcome import Outcome, make_deadlock_error, make_late_error
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.simulation_begins import make_simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
+from batsched_py.units import LATEST_TIME
 from batsched_py.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -127,7 +122,8 @@ class Simulator:
         self._exchange(scheduler, [self._begin()])
         for told in agenda.instants():
             if agenda.now > LATEST_TIME:
-                raise _too_late(agenda.now, told)
+                ended = [event.job_id for event in told if isinstance(event, m.JobCompleted)]
+                raise make_late_error(agenda.now, ended)
             self._pending = self._pending + told if self._pending else told
             if stepwise.in_use:
                 stepwise.report_loads()
@@ -196,31 +192,19 @@ class Simulator:
         now = self.agenda.now
         unfinished = self._registry.list_unfinished()
         if unfinished:
-            waiting = [job.description.id for job in unfinished]
             listening = self._stepwise.count_waiting()
-            head = next((job for job in unfinished if job.state is SUBMITTED), None)
-            told = describe_waiting_jobs(
-                waiting,
+            raise make_deadlock_error(
+                now,
+                unfinished,
                 len(self.platform.hosts),
                 self._execution.nb_free,
-                None if head is None else (head.description.id, head.description.size),
                 any_started=self._execution.any_started,
                 reason=f" ({listening} for a message, running)" if listening else "",
-            )
-            raise DeadlockError(
-                f"deadlock at {now}: nothing can happen any more, but {told}", waiting
             )
         if not self._registry.registration.finished:
             raise DeadlockError(
                 f"deadlock at {now}: the scheduler never sent registration_finished"
             )
-
-
-def _too_late(now: float, told: list[m.Event]) -> SimulationError:
-    """Return the error for a time so late that floats do not resolve it."""
-    ended = [event.job_id for event in told if isinstance(event, m.JobCompleted)]
-    what = f"job {ended[0]} would end" if ended else "something would happen"
-    return SimulationError(f"{what} at {now:g}: expected {UP_TO_LATEST_TIME}")
 
 
 class _StaticJobs:

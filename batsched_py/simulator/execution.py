@@ -23,12 +23,35 @@ from batsched_py.simulator.jobs import (
     find_final_state,
 )
 from batsched_py.simulator.machines import Machines
-from batsched_py.simulator.platform.hosts import Platform
+from batsched_py.simulator.platform.hosts import Platform, ProcessorSpeeds
 from batsched_py.simulator.profiles import Composed
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 
 if TYPE_CHECKING:
     from batsched_py.simulator.energy import Energy
+
+
+def set_end(job: SimulatedJob, duration: float) -> None:
+    """Set end and final state of a job that runs for ``duration`` seconds, or its walltime."""
+    profile, walltime = job.profile, job.description.walltime
+    return_code = profile.return_code
+    # A delay as long as the walltime counts as too long, a computation does not: so does Batsim
+    # (of 13,096 such computations on KTH, 13,045 succeeded).
+    if walltime is not None and (
+        walltime < duration or (walltime == duration and profile.delay is not None)
+    ):
+        duration, return_code = walltime, -1
+    job.finish_time = job.start_time + duration
+    job.final_state = SUCCESS
+    if return_code:
+        job.return_code, job.final_state = return_code, find_final_state(return_code)
+
+
+def end_by_kill(job: SimulatedJob, now: float, *, computes: bool) -> None:
+    """Set end and final state of a job that is killed ``now``, while it ``computes`` or not."""
+    job.finish_time = now
+    job.final_state = KILLED
+    job.return_code = -2 if computes else -1
 
 
 class Execution:
@@ -57,8 +80,7 @@ class Execution:
         self._agenda, self._machines, self._stepwise = agenda, machines, stepwise
         self._energy = energy
         self._varying = varying
-        self._speed = platform.uniform_speed
-        self._speeds = [] if self._speed is not None else _by_speed(platform)
+        self._speeds = ProcessorSpeeds(platform)
         self._with_cores = ProcessorSet.of(
             [at for at, host in enumerate(platform.hosts) if host.cores > 1]
             if platform.find_multicore_hosts()
@@ -92,7 +114,7 @@ class Execution:
         self.any_started = True
         duration = self._known_duration(job, decision)
         if duration is not None:
-            self._set_end(job, duration)
+            set_end(job, duration)
         else:
             job.finish_time = inf
             hosts = self._hosts(job, decision)
@@ -102,21 +124,6 @@ class Execution:
             self._agenda.after_each = self._complete_stepwise
         if job.finish_time < inf:
             job.end = self._agenda.at(job.finish_time, self.complete, job)
-
-    def _set_end(self, job: SimulatedJob, duration: float) -> None:
-        """Set end and final state of a job that runs for ``duration`` seconds, or its walltime."""
-        profile, walltime = job.profile, job.description.walltime
-        return_code = profile.return_code
-        # A delay as long as the walltime counts as too long, a computation does not: so does
-        # Batsim (of 13,096 such computations on KTH, 13,045 succeeded).
-        if walltime is not None and (
-            walltime < duration or (walltime == duration and profile.delay is not None)
-        ):
-            duration, return_code = walltime, -1
-        job.finish_time = job.start_time + duration
-        job.final_state = SUCCESS
-        if return_code:
-            job.return_code, job.final_state = return_code, find_final_state(return_code)
 
     def _known_duration(self, job: SimulatedJob, decision: m.ExecuteJob) -> float | None:
         """Return the run time of a job (seconds), None if it is unknown beforehand."""
@@ -130,9 +137,7 @@ class Execution:
             places = len(set(map(int, mapping.values())))
             if not places == len(mapping) == len(decision.alloc):
                 return None
-        return job.profile.compute_duration(
-            self._speed or self._least_speed(job.alloc), job.alloc.size
-        )
+        return profile.compute_duration(self._speeds.find_least(job.alloc), job.alloc.size)
 
     def complete(self, job: SimulatedJob) -> list[m.Event]:
         """Free the machines of a job that ended or was killed; return the events about it."""
@@ -193,9 +198,7 @@ class Execution:
         elif self._stepwise.is_running(job):
             computes = self._stepwise.kill(job)
         job.state = ENDED
-        job.finish_time = now
-        job.final_state = KILLED
-        job.return_code = -2 if computes else -1
+        end_by_kill(job, now, computes=computes)
         return progress
 
     def _progress(self, job: SimulatedJob, now: float) -> dict[str, Any]:
@@ -204,7 +207,7 @@ class Execution:
         if not job.alloc:  # set to running by CHANGE_JOB_STATE
             done = 0.0
         else:
-            speed = self._speed or self._least_speed(job.alloc)
+            speed = self._speeds.find_least(job.alloc)
             duration = job.profile.compute_duration(speed, job.alloc.size)
             done = (now - job.start_time) / duration if duration else 1.0
         return {"profile_name": job.description.profile, "progress": done}
@@ -221,10 +224,6 @@ class Execution:
             )
         job.state = RUNNING
         job.start_time, job.finish_time = self._agenda.now, inf
-
-    def _least_speed(self, alloc: ProcessorSet) -> float:
-        """Return the speed (flop/s) of the slowest processor of ``alloc``, which decides."""
-        return next(speed for speed, processors in self._speeds if processors & alloc)
 
     def _check(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
         alloc = decision.alloc
@@ -288,11 +287,3 @@ class Execution:
                     "has several cores: the embedded simulator uses one core per host; give one "
                     "host per core, or use real Batsim"
                 )
-
-
-def _by_speed(platform: Platform) -> list[tuple[float, ProcessorSet]]:
-    """Return the processors of each speed, slowest first."""
-    numbers: dict[float, list[int]] = {}
-    for number, host in enumerate(platform.hosts):
-        numbers.setdefault(host.speed, []).append(number)
-    return sorted((speed, ProcessorSet.of(of_it)) for speed, of_it in numbers.items())

@@ -89,6 +89,17 @@ class Profile(msgspec.Struct, gc=False):
         return body.flops / nb_executors, body.com / nb_executors
 
 
+def has_known_length(profile: Mapping[str, Any]) -> bool:
+    """Tell whether a job with this Batsim profile has a known run time when it starts.
+
+    That is so for a delay, and for a computation without communication.
+    """
+    kind = profile.get("type")
+    return kind == "delay" or (
+        kind in ("parallel_homogeneous", "parallel_homogeneous_total") and profile.get("com") == 0
+    )
+
+
 def parse_registered(
     name: str, profile: Mapping[str, Any], find: Callable[[str], Profile | None] | None = None
 ) -> Profile:

@@ -112,6 +112,26 @@ class Platform(msgspec.Struct):
         return self.hosts.kinds if isinstance(self.hosts, NumberedHosts) else self.hosts
 
 
+class ProcessorSpeeds:
+    """The speed of each processor of a platform (flop/s), in its first power state."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._speed = platform.uniform_speed
+        self._of_speed: list[tuple[float, ProcessorSet]] = []
+        """The processors of each speed, the slowest first, if speeds differ."""
+        if self._speed is None:
+            numbers: dict[float, list[int]] = {}
+            for number, host in enumerate(platform.hosts):
+                numbers.setdefault(host.speed, []).append(number)
+            self._of_speed = sorted((speed, ProcessorSet.of(of)) for speed, of in numbers.items())
+
+    def find_least(self, processors: ProcessorSet) -> float:
+        """Return the speed of the slowest of ``processors``, which decides how long a job takes."""
+        if self._speed is not None:
+            return self._speed
+        return next(speed for speed, of_it in self._of_speed if of_it & processors)
+
+
 def make_grid(sites: GridSites, speed_factor: float = 1.0) -> Platform:
     """Return a platform as :func:`make_homogeneous`, with the speed of each grid site."""
     nb_hosts = sum(site.processors.size for site in sites)
