@@ -35,8 +35,6 @@ from batsched_py.workload.workload import Workload, WorkloadJob
 STATIC = "w0"
 """The name of the workload that is submitted at its recorded times."""
 
-_NEVER = (inf, 0, None)
-
 
 class DirectSimulation(System):
     """Simulates the jobs of a workload, or of users, whose lengths are known when they start.
@@ -114,37 +112,42 @@ class DirectSimulation(System):
         """
         heap, users = self._heap, self.users
         nb_messages = 2  # the first and the last
-        if users is not None:
-            self.ask_users(users)
-        self.decide()
-        self.conclude("SIMULATION_BEGINS")
+        event, submitting = "SIMULATION_BEGINS", False
         while True:
-            now, _, job = heap[0] if heap else _NEVER
-            if job is not None and job.state is ENDED:  # it was killed
-                heappop(heap)
-                continue
-            if submission < now:
-                now = submission
-            if now > LATEST_TIME:
-                if now == inf:
-                    return nb_messages
-                raise make_late_error(now, [] if job is None else [job.id])
-            self.now = now
-            event = "NOTIFY"
-            while heap and heap[0][0] == now:
-                job = heappop(heap)[2]
-                if job is None:
-                    self.call_came()
-                    event = "REQUESTED_CALL"
-                elif job.state is RUNNING:
-                    event = self._end(job)
             if users is not None:
                 self.ask_users(users)
-            if submission <= now:
+            if submitting:
                 submission = self._submit_recorded()
             self.decide()
             self.conclude(event)
+            while heap and (killed := heap[0][2]) is not None and killed.state is ENDED:
+                heappop(heap)
+            now = heap[0][0] if heap else inf
+            submitting = submission <= now
+            if submitting:
+                now = submission
+            if now > LATEST_TIME:
+                break
+            self.now = now
+            event = self._pass_ends() if heap and heap[0][0] == now else "NOTIFY"
             nb_messages += 1
+        if now < inf:
+            ending = heap[0][2] if heap else None
+            raise make_late_error(now, [ending.id] if ending is not None else [])
+        return nb_messages
+
+    def _pass_ends(self) -> str:
+        """End the jobs that end now, and make the calls that are due; return the last event."""
+        heap, now = self._heap, self.now
+        event = ""
+        while heap and heap[0][0] == now:
+            job = heappop(heap)[2]
+            if job is None:
+                self.call_came()
+                event = "REQUESTED_CALL"
+            elif job.state is RUNNING:
+                event = self._end(job)
+        return event
 
     def _end(self, job: Job) -> str:
         """End a job that runs; return the name of the last event about it."""
@@ -172,6 +175,7 @@ class DirectSimulation(System):
         if profile is None or self._dilated is not None:
             content = find_profile(job, users)
         if profile is None:
+            assert content is not None
             if not has_known_length(content):
                 raise InvariantError(
                     f"{type(users).__name__} submitted job {job.id} with the profile {name!r}: "
