@@ -7,6 +7,7 @@ calls, and what Batsim was started with.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from batsched_py.errors import InvariantError, ProtocolError
@@ -23,7 +24,6 @@ from batsched_py.protocol.decision_rules import (
     round_up_to_six_decimals,
 )
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, make_placed_id
-from batsched_py.units import LATEST_TIME
 from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 
 
@@ -112,7 +112,7 @@ class DecisionProcess(System):
         """Tell Batsim when no user can submit any more."""
         if (
             self._registering
-            and self._users_due > LATEST_TIME
+            and self._users_due == inf
             and not self._of_users
             and not self._may_dilate()
         ):
@@ -266,11 +266,13 @@ class DecisionProcess(System):
             self._killed.add(job_id)
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job_id]))
 
-    def _set_call(self, time: float) -> None:
-        self._reply.append(m.CallMeLater(timestamp=self.now, time=time))
-
-    def _round_call(self, time: float) -> float:
-        return round_up_to_six_decimals(time) if self._six_decimals else time
+    def _add_call(self, time: float) -> bool:
+        if self._six_decimals:
+            time = round_up_to_six_decimals(time)
+        is_new = super()._add_call(time)
+        if is_new:
+            self._reply.append(m.CallMeLater(timestamp=self.now, time=time))
+        return is_new
 
 
 def _without_mark(job_id: str) -> str:

@@ -8,12 +8,14 @@ from math import inf
 
 from batsched_py.errors import BudgetError
 from batsched_py.model.policy import Scheduler
-from batsched_py.model.user_model import UserModel, take_submissions
+from batsched_py.model.user_model import UserModel, check_submissions
 from batsched_py.options.budgets import Budgets, make_budget_error
 from batsched_py.workload.workload import WorkloadJob
 
 _FEW = 100
 """Messages without progress that never count as too long, since a log may have long gaps."""
+
+_ONLY_JOBS = frozenset([WorkloadJob])
 
 
 class ProgressWatch:
@@ -81,24 +83,24 @@ class SubmissionWatch:
         self._most_at_once = _whole(budgets.jobs_at_once)
         self._nb_jobs = self._nb_before = 0
         """Jobs submitted so far, and before the instant of the latest submission."""
-        self._most_now = 0
-        """The most jobs submitted by the end of that instant."""
         self._instant = -inf
 
     def jobs_due(self, users: UserModel, now: float) -> list[WorkloadJob]:
         """Return the jobs that are due, and check the budgets of submissions.
 
         Raises :class:`InvariantError` as :func:`take_submissions` does, and :class:`BudgetError`
-        for too many jobs, of which it takes one more than allowed.
+        for too many jobs, of which it takes one more than allowed unless they are a list.
         """
-        before = self._nb_jobs
         if now > self._instant:
-            self._instant, self._nb_before = now, before
-            self._most_now = min(before + self._most_at_once, self._most)
-        submitted = take_submissions(users, now, before - self._nb_before)
-        jobs = list(islice(submitted, self._most_now - before + 1))  # it may be endless
-        self._nb_jobs = nb_jobs = before + len(jobs)
-        if nb_jobs > self._most_now:
+            self._instant, self._nb_before = now, self._nb_jobs
+        jobs = users.jobs_to_submit(now)
+        if type(jobs) is not list or not jobs or not _ONLY_JOBS.issuperset(map(type, jobs)):
+            at_once = self._nb_jobs - self._nb_before
+            room = min(self._most_at_once - at_once, self._most - self._nb_jobs)
+            submitted = check_submissions(jobs, users, now, at_once)
+            jobs = list(islice(submitted, room + 1))  # it may be endless
+        self._nb_jobs += len(jobs)
+        if self._nb_jobs > self._most or self._nb_jobs - self._nb_before > self._most_at_once:
             raise self._too_many(type(users).__name__, now)
         return jobs
 

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from heapq import heappop, heappush
 from math import inf
+from operator import neg
 from types import GeneratorType
 from typing import Any
 
 from batsched_py.errors import BatschedError, InvariantError, ProtocolError
-from batsched_py.model import decisions as d
+from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
 from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.machine import Machine
@@ -31,7 +32,7 @@ from batsched_py.model.user_model import (
     REJECTED,
     EndedJob,
     UserModel,
-    ask_next_due,
+    check_due,
     iterate_returned,
     make_plain_job,
 )
@@ -43,8 +44,6 @@ from batsched_py.workload.grid_sites import HOME, GridSites, find_home, nb_proce
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
 from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION, WorkloadJob
 
-JOB_COMPLETED = "JOB_COMPLETED"
-"""The name of an event: a job that ran has ended."""
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
 
@@ -61,12 +60,11 @@ class System(ABC):
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
     __slots__ = (
-        "_call_times",
         "_calls",
         "_most_decisions",
         "_must_schedule",
+        "_nb_changes",
         "_nb_jobs",
-        "_nb_jobs_before",
         "_of_users",
         "_progress",
         "_random",
@@ -111,12 +109,13 @@ class System(ABC):
         self.nb_running = 0
         self.nb_passes = 0
         """Number of scheduling passes."""
-        self._nb_jobs = self._nb_jobs_before = 0
-        """Jobs that the policy has seen, now and at the end of the last instant."""
+        self._nb_jobs = 0
+        """Number of jobs that the policy has seen."""
+        self._nb_changes = 0
+        """Number of jobs that it had seen, and of jobs that had ended, at the last instant."""
         self._calls: list[float] = []
-        """Times of the calls that are still to come, a heap."""
-        self._call_times: set[float] = set()
-        """The same times, to find one."""
+        """Times of the calls to come, the next one last: the driver makes each by
+        :meth:`call_came`."""
         self._must_schedule = False
         self.may_dilate = False
         """Whether the policy may let jobs run longer in some places."""
@@ -153,10 +152,6 @@ class System(ABC):
     def _kill(self, job: Job) -> None:
         """End a job that runs."""
 
-    @abstractmethod
-    def _set_call(self, time: float) -> None:
-        """Have :meth:`call_came` called at ``time`` (seconds), which is later than now."""
-
     # What happens --------------------------------------------------------------------------------
 
     def begin(self, nb_compute_resources: int) -> None:
@@ -192,8 +187,7 @@ class System(ABC):
 
     def call_came(self) -> None:
         """Run a scheduling pass at the next :meth:`decide`, since the earliest call is due."""
-        due = heappop(self._calls)  # calls come in the order of their times
-        self._call_times.discard(due)
+        due = self._calls.pop()  # calls come in the order of their times
         if due > self.now:  # too early, by the last digit of a clock
             self._call_at(due)
         self._must_schedule = True
@@ -226,14 +220,18 @@ class System(ABC):
     def ask_users(self, users: UserModel) -> None:
         """Submit the jobs of all users who are due."""
         now = self.now
-        due = ask_next_due(users)
-        while due <= now:
+        while True:
+            due = users.next_submission()
+            if type(due) is not float or not due <= LATEST_TIME:
+                due = check_due(due, users)
+            if due > now:
+                break
             jobs = self._submissions.jobs_due(users, now)
             if self._random is not None:
+                jobs = jobs[:]
                 self._random.shuffle(jobs)
             for job in jobs:
                 self._submit(job, users)
-            due = ask_next_due(users)
         self._users_due, self._users_know = due, True
 
     def _submit(self, job: WorkloadJob, users: UserModel) -> None:
@@ -278,10 +276,10 @@ class System(ABC):
                 if type(decisions) is not GeneratorType:
                     decisions = iterate_returned(decisions, self.scheduler, "schedule")
                 for decision in decisions:
-                    if isinstance(decision, d.Start):
+                    if isinstance(decision, Start):
                         self._start(decision)
                         continue
-                    nb_repeatable += not isinstance(decision, d.Reject)
+                    nb_repeatable += not isinstance(decision, Reject)
                     if nb_repeatable > self._most_decisions:
                         raise self._progress.make_decisions_error(self.now)
                     self._carry_out(decision)
@@ -295,7 +293,7 @@ class System(ABC):
             if not self._users_know and self.users is not None:
                 self.ask_users(self.users)
 
-    def _start(self, decision: d.Start) -> None:
+    def _start(self, decision: Start) -> None:
         job = decision.job
         self.nb_running += 1
         if decision.dilation != 1 or decision.transfer:
@@ -305,7 +303,7 @@ class System(ABC):
         self.queue.remove(job)
         self._execute(job)
 
-    def _start_dilated(self, decision: d.Start) -> None:
+    def _start_dilated(self, decision: Start) -> None:
         """Start a job that runs longer where it is placed."""
         job = decision.job
         if not self.may_dilate:
@@ -318,18 +316,18 @@ class System(ABC):
         self.machine.start(job, self.now, decision.processors, decision.dilation, decision.transfer)
         self._execute_dilated(job)
 
-    def _carry_out(self, decision: d.Decision) -> None:
+    def _carry_out(self, decision: Decision) -> None:
         """Carry out a decision that starts no job."""
-        if isinstance(decision, d.CallMeLater):
+        if isinstance(decision, CallMeLater):
             self._progress.policy_called = True
             self._call_at(decision.time)
-        elif isinstance(decision, d.Reject):
+        elif isinstance(decision, Reject):
             job = decision.job
             if job.state is not WAITING:
                 raise InvariantError(f"job {job.id} was rejected while {job.state.value}")
             self.queue.remove(job)
             self._refuse(job)
-        elif isinstance(decision, d.Kill):
+        elif isinstance(decision, Kill):
             job = decision.job
             if job.state is not RUNNING:
                 raise InvariantError(f"job {job.id} was killed while {job.state.value}")
@@ -343,38 +341,42 @@ class System(ABC):
             time = to_python(time)
         if not isinstance(time, (float, int)) or not abs(time) <= LATEST_TIME:
             raise InvariantError(f"a call at {time!r} was asked for: expected {UP_TO_LATEST_TIME}")
-        time = self._round_call(time)
-        if time in self._call_times:
-            return
         if time <= self.now:
             raise InvariantError(f"a call at {time} was asked for at {self.now}: it must be later")
-        heappush(self._calls, time)
-        self._call_times.add(time)
-        if len(self._calls) > self._most_decisions:
-            raise self._progress.make_decisions_error(self.now)
-        self._set_call(time)
+        self._add_call(time)
 
-    def _round_call(self, time: float) -> float:
-        """Return the time of a call as the clock of the simulator shows it."""
-        return time
+    def _add_call(self, time: float) -> bool:
+        """Add a call that is later than now; return whether it is new."""
+        calls = self._calls
+        if calls and time >= calls[-1]:
+            at = bisect_left(calls, -time, key=neg)
+            if calls[at] == time:
+                return False
+            calls.insert(at, time)
+        else:
+            calls.append(time)
+        if len(calls) > self._most_decisions:
+            raise self._progress.make_decisions_error(self.now)
+        return True
 
     def conclude(self, event: str) -> None:
         """End an instant: keep a call outstanding for the users, and end endless work.
 
         ``event`` is the name of the last event of the instant, as Batsim calls it.
         """
-        if self._nb_jobs > self._nb_jobs_before:
-            self._nb_jobs_before = self._nb_jobs
-        elif event != JOB_COMPLETED:
-            machine = self.machine
+        machine = self.machine
+        nb_changes = self._nb_jobs + machine.nb_ended
+        if nb_changes > self._nb_changes:
+            self._nb_changes = nb_changes
+        else:
             state = (
                 *(self._nb_jobs, machine.nb_ended, machine.unavailable),
                 *(len(self.queue), self.nb_running),
             )
             self._progress.count_message(self.now, event, state)
         due = self._users_due
-        if due <= LATEST_TIME and (not self._calls or due < self._calls[0]):
-            self._call_at(due)
+        if due < inf and (not self._calls or due < self._calls[-1]):
+            self._add_call(due)
 
     @contextmanager
     def name_time_in_errors(self) -> Iterator[None]:

@@ -141,7 +141,11 @@ def any_reacts(answers: Iterable[bool | None]) -> bool | None:
 
 def ask_next_due(users: UserModel) -> float:
     """Return a model's next submission (seconds); raises :class:`InvariantError` if invalid."""
-    due = users.next_submission()
+    return check_due(users.next_submission(), users)
+
+
+def check_due(due: Any, users: UserModel) -> float:
+    """Return what a model gave as its next submission, as :func:`ask_next_due` does."""
     if type(due) is not float:
         due = to_python(due)
     if isinstance(due, float | int) and (due <= LATEST_TIME or due == inf):
@@ -186,8 +190,15 @@ def take_submissions(users: UserModel, now: float, before: int = 0) -> Iterator[
     Raises :class:`InvariantError` for an object that is no job, and if they submit none and are
     still due.
     """
+    return check_submissions(users.jobs_to_submit(now), users, now, before)
+
+
+def check_submissions(
+    jobs: Any, users: UserModel, now: float, before: int = 0
+) -> Iterator[WorkloadJob]:
+    """Give ``jobs``, which users submit, as :func:`take_submissions` does."""
     job = None
-    for job in iterate_returned(users.jobs_to_submit(now), users, "jobs_to_submit"):
+    for job in iterate_returned(jobs, users, "jobs_to_submit"):
         if not isinstance(job, WorkloadJob):
             raise InvariantError(
                 f"{type(users).__name__} submitted {job!r} at {now}: expected a WorkloadJob, such "

@@ -55,12 +55,16 @@ def check_fields(job_id: str, texts: Sequence[Any], extra: Mapping[str, Any]) ->
     if not f"{job_id}{texts[0]}{texts[1]}".isprintable():  # which is quick to find out
         for name, value in zip(("id", "profile", "user"), (job_id, *texts), strict=True):
             _check_text(job_id, name, value)
-    for name in extra.keys() & _CARRIED.keys() if extra else ():
-        value, unit = extra[name], _CARRIED[name]
+    for name, value in extra.items():
+        unit = _CARRIED.get(name)
+        if unit is None or value is None:
+            continue
         if unit == TEXT:
-            _check_text(job_id, name, value)
-        elif value is not None and not (
-            _is_read_as_number(value) and (name != ORIGINAL_SUBMISSION or isfinite(float(value)))
+            if isinstance(value, str) and not value.isprintable():
+                _check_text(job_id, name, value)
+        elif not (type(value) is float and isfinite(value)) and (
+            not _is_read_as_number(value)
+            or (name == ORIGINAL_SUBMISSION and not isfinite(float(value)))
         ):
             raise JobError(f"job {job_id!r}: {name} is {_shown(value)}, expected {unit}")
 

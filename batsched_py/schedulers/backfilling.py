@@ -52,9 +52,12 @@ class Backfilling:
             return
         shadow_time, self.extra_nodes = self._reservation(head, machine)
         promised = self.shadow_time if head is self.head and not overtaken else inf
-        binds = not machine.shared and machine.unavailable == self._unavailable
-        if shadow_time > promised > now and binds:
-            raise InvariantError(  # only jobs that outlive their estimates may delay it
+        if (  # only jobs that outlive their estimates may delay it
+            shadow_time > promised > now
+            and not machine.shared
+            and machine.unavailable == self._unavailable
+        ):
+            raise InvariantError(
                 f"{type(self).__name__} delayed the head of the queue: job {head.id} was to start "
                 f"by {promised}, now by {shadow_time}"
             )

@@ -15,7 +15,7 @@ from typing import Any
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import ENDED, RUNNING, Job
-from batsched_py.model.system import JOB_COMPLETED, System
+from batsched_py.model.system import System
 from batsched_py.model.user_model import find_profile
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
@@ -44,21 +44,21 @@ class DirectSimulation(System):
 
     __slots__ = (
         "_dilated",
+        "_ends",
         "_finished",
-        "_heap",
         "_jobs",
         "_later",
-        "_order",
         "_profiles",
+        "_rank",
         "_speeds",
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._heap: list[tuple[float, int, Job | None]] = []
-        """Time, rank and job of each coming end; of a call of the policy there is no job."""
-        self._order = count()
-        """Ranks: of the same instant, what was set first comes first."""
+        self._ends: list[tuple[float, int, Job]] = []
+        """Time, rank and job of each end to come: a heap."""
+        self._rank = count()
+        """Of the same instant, the job that was started first ends first."""
         self._jobs: dict[str, SimulatedJob] = {}
         """Those that wait or run, by the id that the policy knows."""
         self._later: list[SimulatedJob] = []
@@ -86,7 +86,7 @@ class DirectSimulation(System):
         first = inf
         if workload is not None:
             self._later = JobRegistry(Options()).load(STATIC, workload)[::-1]
-            first = max(0.0, self._next_submission() if self._later else 0.0)
+            first = max(0.0, self._later[-1].description.submit_time) if self._later else 0.0
         with self.name_time_in_errors():
             nb_messages = self._pass_instants(first)
         if self._jobs:
@@ -110,63 +110,65 @@ class DirectSimulation(System):
 
         ``submission`` is when the workload is first submitted (seconds), inf without one.
         """
-        heap, users = self._heap, self.users
+        ends, users = self._ends, self.users
         nb_messages = 2  # the first and the last
-        event, submitting = "SIMULATION_BEGINS", False
+        event, submits = "SIMULATION_BEGINS", False
         while True:
             if users is not None:
                 self.ask_users(users)
-            if submitting:
+            if submits:
                 submission = self._submit_recorded()
             self.decide()
             self.conclude(event)
-            while heap and (killed := heap[0][2]) is not None and killed.state is ENDED:
-                heappop(heap)
-            now = heap[0][0] if heap else inf
-            submitting = submission <= now
-            if submitting:
-                now = submission
-            if now > LATEST_TIME:
-                break
+            now = self._find_next(submission)
+            if now == inf:
+                return nb_messages
             self.now = now
-            event = self._pass_ends() if heap and heap[0][0] == now else "NOTIFY"
-            nb_messages += 1
-        if now < inf:
-            ending = heap[0][2] if heap else None
-            raise make_late_error(now, [ending.id] if ending is not None else [])
-        return nb_messages
-
-    def _pass_ends(self) -> str:
-        """End the jobs that end now, and make the calls that are due; return the last event."""
-        heap, now = self._heap, self.now
-        event = ""
-        while heap and heap[0][0] == now:
-            job = heappop(heap)[2]
-            if job is None:
+            while ends and ends[0][0] == now:
+                self._end(heappop(ends)[2])
+            event = "NOTIFY"
+            if self._calls and self._calls[-1] == now:
                 self.call_came()
                 event = "REQUESTED_CALL"
-            elif job.state is RUNNING:
-                event = self._end(job)
-        return event
+            submits = submission <= now
+            nb_messages += 1
 
-    def _end(self, job: Job) -> str:
-        """End a job that runs; return the name of the last event about it."""
-        simulated = self._jobs.pop(job.id)
-        simulated.state = FORGOTTEN
-        self._finished.append(simulated)
-        self.job_ended(job, simulated.final_state)
-        return "JOB_KILLED" if simulated.kill_requested else JOB_COMPLETED
+    def _find_next(self, submission: float) -> float:
+        """Return the next instant at which anything happens, inf if nothing will.
+
+        Raises :class:`SimulationError` for one so late that floats do not resolve it.
+        """
+        ends, calls = self._ends, self._calls
+        while ends and ends[0][2].state is ENDED:  # it was killed before
+            heappop(ends)
+        now = submission
+        if calls and calls[-1] < now:
+            now = calls[-1]
+        if ends and ends[0][0] < now:
+            now = ends[0][0]
+            if LATEST_TIME < now < inf:
+                raise make_late_error(now, [ends[0][2].id])
+        return now
+
+    def _end(self, job: Job) -> None:
+        """End a job that runs, unless it was killed before."""
+        if job.state is RUNNING:
+            simulated = self._jobs.pop(job.id)
+            simulated.state = FORGOTTEN
+            self._finished.append(simulated)
+            self.job_ended(job, simulated.final_state)
 
     # Submissions ---------------------------------------------------------------------------------
 
-    def _next_submission(self) -> float:
-        return self._later[-1].description.submit_time if self._later else inf
-
     def _submit_recorded(self) -> float:
         """Submit the jobs of the workload that are due; return when the next ones are."""
-        while (due := self._next_submission()) <= self.now:
-            self.job_submitted(self._add(self._later.pop()))
-        return due
+        later, now = self._later, self.now
+        while later:
+            due = later[-1].description.submit_time
+            if due > now:
+                return due
+            self.job_submitted(self._add(later.pop()))
+        return inf
 
     def _register(self, job_id: str, job: WorkloadJob, size: int, extra: dict[str, Any]) -> Job:
         users, name = self.users, job.profile
@@ -204,7 +206,16 @@ class DirectSimulation(System):
     # Decisions -----------------------------------------------------------------------------------
 
     def _execute(self, job: Job) -> None:
-        self._start_simulated(job, self._jobs[job.id])
+        simulated, processors = self._jobs[job.id], job.processors
+        simulated.state = SIMULATED_RUNNING
+        simulated.alloc = processors
+        simulated.start_time = self.now
+        duration = simulated.profile.delay
+        if duration is None:
+            speed = self._speeds.uniform or self._speeds.find_least(processors)
+            duration = simulated.profile.compute_duration(speed, processors.size)
+        set_end(simulated, duration)
+        heappush(self._ends, (simulated.finish_time, next(self._rank), job))
         if self._dilated is not None:
             self._dilated.forget(job.id)
 
@@ -223,19 +234,7 @@ class DirectSimulation(System):
                 case m.RegisterJob(job=form):
                     self._jobs[job.id] = SimulatedJob(form, self._profiles[form.profile])
                 case m.ExecuteJob():
-                    self._start_simulated(job, self._jobs[job.id])
-
-    def _start_simulated(self, job: Job, simulated: SimulatedJob) -> None:
-        simulated.state = SIMULATED_RUNNING
-        simulated.alloc = job.processors
-        simulated.start_time = self.now
-        profile = simulated.profile
-        duration = profile.delay
-        if duration is None:
-            speed = self._speeds.find_least(job.processors)
-            duration = profile.compute_duration(speed, job.processors.size)
-        set_end(simulated, duration)
-        heappush(self._heap, (simulated.finish_time, next(self._order), job))
+                    self._execute(job)
 
     def _reject(self, job: Job) -> None:
         self._drop(self._jobs.pop(job.id))
@@ -253,7 +252,4 @@ class DirectSimulation(System):
         simulated.kill_requested = True
         if simulated.finish_time > self.now:  # else it ends by itself
             end_by_kill(simulated, self.now, computes=simulated.profile.is_parallel_task)
-        heappush(self._heap, (self.now, next(self._order), job))
-
-    def _set_call(self, time: float) -> None:
-        heappush(self._heap, (time, next(self._order), None))
+        heappush(self._ends, (self.now, next(self._rank), job))

@@ -172,8 +172,9 @@ class FinishedJobs(Sequence[SimulatedJob]):
 
     def append(self, job: SimulatedJob) -> None:
         """Add a job that has ended."""
-        self._latest.append(job)
-        if len(self._latest) > IN_MEMORY and len(self._latest) % BATCH == 0:
+        latest = self._latest
+        latest.append(job)
+        if len(latest) > IN_MEMORY and len(latest) % BATCH == 0:
             self._pack_earliest()
 
     def _pack_earliest(self) -> None:

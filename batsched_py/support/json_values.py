@@ -70,6 +70,8 @@ def to_python(value: Any) -> Any:
     """Convert numpy's numbers and arrays in a value to Python's, also inner ones."""
     if type(value) in _SCALARS:
         return value
+    if type(value) is dict and is_plain(value.values()) and is_plain(value):  # mostly
+        return value.copy()
     if isinstance(value, Mapping):
         return {to_python(key): to_python(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -60,7 +60,7 @@ class FixedOrder:
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
         """Return the waiting jobs by the key of this order."""
-        return queue.ranked(self.key)
+        return queue if self.key is by_submission else queue.ranked(self.key)
 
 
 Priority = Callable[[float, "JobArrays"], "Floats"]

@@ -191,6 +191,7 @@ class WaitingQueue:
         "_arrived",
         "_by_size",
         "_fresh",
+        "_most_arrived",
         "_older",
         "_rankings",
         "_searched",
@@ -210,6 +211,8 @@ class WaitingQueue:
         """Number of jobs that have arrived so far."""
         self._arrived: list[tuple[int, Job]] = []
         """Jobs with the number of their arrival: all waiting jobs, and some that have left."""
+        self._most_arrived = _LEAST_ARRIVED
+        """The length of that list at which the jobs that have left are removed."""
         self._searched: list[_BySize] = []
         """The orders in which jobs are searched."""
         self._by_size: _BySize | None = None
@@ -243,9 +246,11 @@ class WaitingQueue:
         return job.number in self._fresh or job.number in self._older
 
     def _take_note(self, job: Job) -> None:
-        if len(self._arrived) > _LEAST_ARRIVED + 2 * len(self):
-            self._arrived = [arrival for arrival in self._arrived if self._has(arrival[1])]
-        self._arrived.append((self.nb_arrived, job))
+        arrived = self._arrived
+        if len(arrived) > self._most_arrived:
+            arrived = self._arrived = [arrival for arrival in arrived if self._has(arrival[1])]
+            self._most_arrived = _LEAST_ARRIVED + 2 * len(arrived)
+        arrived.append((self.nb_arrived, job))
         self.nb_arrived += 1
 
     def view(self, kind: type[V]) -> V:
