@@ -240,11 +240,6 @@ class System(ABC):
             raise InvariantError(f"users submitted job {job.id} twice")
         self._submitted.add(job_id)
         plain = make_plain_job(job, users)
-        if plain.size < 1 or (plain.walltime is not None and plain.walltime <= 0) or "!" in job.id:
-            raise InvariantError(
-                f"{type(users).__name__} submitted job {job.id} with the size {plain.size} and the "
-                f"walltime {plain.walltime}: expected both above 0, and no ! in its name"
-            )
         size, extra = plain.size, {**plain.extra}  # policies may write into it
         if plain.original_submission_time is not None:
             extra.setdefault(ORIGINAL_SUBMISSION, plain.original_submission_time)

@@ -41,7 +41,7 @@ def explain_batsim4_refusal(job: m.JobDescription, profile: Mapping[str, Any]) -
         return f"its profile is of type {quote(kind)}, which Batsim 4.2.0 cannot register"
     if kind == "delay" and not (is_number(delay) and delay > LEAST_DELAY):
         return f"its profile has the delay {quote(delay)}: expected seconds above {LEAST_DELAY:g}"
-    return _refused_by_both(job)
+    return explain_refusal_by_both(job)
 
 
 def explain_batsim5_refusal(job: m.JobDescription, profile: Mapping[str, Any]) -> str | None:
@@ -56,10 +56,11 @@ def explain_batsim5_refusal(job: m.JobDescription, profile: Mapping[str, Any]) -
         return f"its profile has the delay {quote(delay)}: expected seconds above 0"
     if isinstance(vector, list) and len(vector) != job.size:
         return f"its profile is for {len(vector)} processors, and it asks for {job.size}"
-    return _refused_by_both(job)
+    return explain_refusal_by_both(job)
 
 
-def _refused_by_both(job: m.JobDescription) -> str | None:
+def explain_refusal_by_both(job: m.JobDescription) -> str | None:
+    """Return why both versions of Batsim refuse to register a job, None if they do not."""
     if job.id.count("!") != 1 or "\0" in job.id:
         return "expected an id without an exclamation mark or a zero byte"
     if job.size < 1 or (job.walltime is not None and job.walltime <= 0):

@@ -19,6 +19,7 @@ from batsched_py.model.system import System
 from batsched_py.model.user_model import find_profile
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.decision_rules import explain_refusal_by_both
 from batsched_py.protocol.dilated_jobs import DilatedJobs
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.ended_jobs import FinishedJobs
@@ -188,6 +189,8 @@ class DirectSimulation(System):
         description = JobDescription(
             job_id, self.now, size, name, job.walltime, job.estimate, job.user, extra
         )
+        if reason := explain_refusal_by_both(description):
+            raise InvariantError(f"{type(users).__name__} submitted job {job.id}: {reason}")
         return self._add(SimulatedJob(description, profile), content)
 
     def _add(self, simulated: SimulatedJob, content: dict[str, Any] | None = None) -> Job:
