@@ -89,7 +89,7 @@ class System(ABC):
     def __init__(
         self,
         scheduler: Scheduler,
-        users: UserModel | None,
+        users: UserModel | None = None,
         *,
         shake: int | None = None,
         sites: GridSites = (),

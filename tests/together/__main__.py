@@ -1,8 +1,8 @@
 """Simulates drawn worlds as long as it may, and checks each; run by ``make model``.
 
-Each world is held against the invariants; some are simulated twice, with another future, behind a
-socket of Batsim 4 and 5, with energy, or in a campaign that is killed. What fails is shrunk and
-printed with the seed that finds it again.
+Each world is held against the invariants; some are simulated twice, with messages, with another
+future, behind a socket of Batsim 4 and 5, with energy, or in a campaign that is killed. What fails
+is shrunk and printed with the seed that finds it again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from together import checks
 from together.worlds import World, worlds
 
 CHECKS = {
-    "invariants": (checks.check_invariants, 60),
+    "invariants": (checks.check_invariants, 40),
+    "with messages": (checks.check_messages, 20),
     "the same again": (checks.check_the_same_again, 10),
     "causality": (checks.check_causality, 20),
     "energy": (checks.check_energy, 5),

@@ -59,6 +59,20 @@ def check_the_same_again(world: World) -> None:
     assert simulate(world).jobs_csv() == simulate(world).jobs_csv()
 
 
+def check_messages(world: World) -> None:
+    """Messages between scheduler and simulator change nothing, not even their own number."""
+    assume("each_event" not in world.settings and world.settings.get("shake") is None)
+    direct = simulate(world)
+    with tempfile.TemporaryDirectory() as folder:
+        recorded = simulate(world, record=f"{folder}/messages.jsonl")
+    assert direct.jobs_csv() == recorded.jobs_csv()
+    assert direct.output.schedule_csv() == recorded.output.schedule_csv()
+    assert direct.output.nb_messages == recorded.output.nb_messages
+    for result in (direct, recorded):
+        result.settings.pop("versions")
+    assert direct.settings == recorded.settings
+
+
 def check_causality(world: World) -> None:
     """What is submitted and started until an instant does not depend on what comes after it."""
     assume(world.plain)

@@ -54,6 +54,20 @@ def test_a_run_is_the_same_after_others(world: World) -> None:
     checks.check_the_same_again(world)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+@few
+@given(st.data())
+def test_messages_change_nothing_under_every_policy(policy: str, data: st.DataObject) -> None:
+    checks.check_messages(data.draw(busy_worlds(policy=policy)))
+
+
+@pytest.mark.parametrize("users", MODELS)
+@few
+@given(st.data())
+def test_messages_change_nothing_with_every_user_model(users: str, data: st.DataObject) -> None:
+    checks.check_messages(data.draw(busy_worlds(users=users)))
+
+
 @pytest.mark.parametrize("users", MODELS)
 @one
 @given(st.data())

@@ -1,0 +1,242 @@
+"""The direct simulation is held against its twin: the same plug-ins, with messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.errors import BatschedError, InvariantError
+from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
+from batsched_py.model.machine import Machine
+from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.system import System
+from batsched_py.model.user_model import EndedJob
+from batsched_py.options.budgets import Budgets
+from batsched_py.processors.sets import ProcessorSet
+from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.simulator.direct import DirectSimulation
+from batsched_py.simulator.ended_jobs import EndedJobs
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.outcome import Outcome
+from batsched_py.simulator.platform.hosts import Platform, make_grid, make_homogeneous
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.units import LATEST_TIME
+from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.grid_sites import GridSites, parse_sites
+
+SECONDS = [1.0, 1.0, 2.0, 2.0, 3.0, 0.5, 1 / 3]
+"""Lengths and gaps: few, so that events meet."""
+HABITS = ["call", "choose", "dilate", "kill", "reject", "wait"]
+PROFILES = {
+    **{f"d{number}": {"type": "delay", "delay": delay} for number, delay in enumerate(SECONDS)},
+    "nothing": {"type": "parallel_homogeneous", "cpu": 0, "com": 0},
+    "flops": {"type": "parallel_homogeneous", "cpu": 2e9, "com": 0, "ret": 3},
+    "total": {"type": "parallel_homogeneous_total", "cpu": 3e9, "com": 0},
+}
+
+
+class Anything:
+    """Does anything that a policy may do, the same for the same seed."""
+
+    def __init__(self, seed: int, habits: frozenset[str]) -> None:
+        self._random, self._habits = Random(seed), habits
+
+    def dilates(self, sites: GridSites) -> bool:
+        return "dilate" in self._habits
+
+    def _does(self, habit: str, chance: float = 0.3) -> bool:
+        return habit in self._habits and self._random.random() < chance
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        for job in list(machine.releases()):
+            if self._does("kill"):
+                yield Kill(job)
+                if self._does("kill"):
+                    yield Kill(job)  # which changes nothing
+        for job in queue:
+            if self._does("reject", 0.1):
+                yield Reject(job)
+            elif job.size <= machine.free and not self._does("wait"):
+                chosen = None
+                if self._does("choose"):
+                    free = list(machine.free_processors)
+                    chosen = ProcessorSet.of(self._random.sample(free, job.size))
+                if self._does("dilate"):
+                    placed = chosen or machine.free_processors.lowest(job.size)
+                    yield Start(job, placed, self._random.choice([0.5, 1.0, 2.0]), 1.0)
+                else:
+                    yield Start(job, chosen)
+        if self._does("call"):
+            yield CallMeLater(now + self._random.choice(SECONDS))
+            yield CallMeLater(now + self._random.choice(SECONDS))
+
+
+class Returning:
+    """Users who submit each job of a list, and some of those that end once more, after a while."""
+
+    def __init__(self, jobs: list[WorkloadJob], seed: int) -> None:
+        self.profiles = PROFILES
+        self._random = Random(seed)
+        self._due = [(job.submit_time, number, job) for number, job in enumerate(jobs)]
+        self._due.sort()
+        self._nb = len(jobs)
+        self.ended: list[Any] = []
+
+    def next_submission(self) -> float:
+        return self._due[0][0] if self._due else inf
+
+    def jobs_to_submit(self, now: float) -> Iterator[WorkloadJob]:
+        while self._due and self._due[0][0] <= now:
+            yield heappop(self._due)[2]
+
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+        self.ended.append((now, job.id, job.submit_time, job.start_time, job.finish_time, state))
+        if self._random.random() < 0.4:
+            self._nb += 1
+            again = msgspec.structs.replace(job.submitted, id=f"j{self._nb}")
+            heappush(self._due, (now + self._random.choice([0.0, *SECONDS]), self._nb, again))
+
+
+@dataclass(frozen=True)
+class World:
+    """What is simulated twice."""
+
+    jobs: list[WorkloadJob]
+    habits: frozenset[str]
+    seed: int
+    react: bool
+    sites: str | None
+    budgets: Budgets
+
+    def outcome(self, *, direct: bool) -> Any:
+        """Return all that is known of one simulation, or the error that ended it."""
+        sites = () if self.sites is None else parse_sites(self.sites)
+        platform = make_grid(sites) if sites else make_homogeneous(5)
+        jobs = [msgspec.structs.replace(job) for job in self.jobs]
+        users = Returning(jobs, self.seed) if self.react else None
+        load = None if users else Workload(name="w", nb_res=5, jobs=jobs, profiles=PROFILES)
+        policy = Anything(self.seed, self.habits)
+        kind: type[System] = DirectSimulation if direct else DecisionProcess
+        system = kind(policy, users, sites=sites, budgets=self.budgets)
+        try:
+            outcome = run(system, platform, load, registers=self.react or "dilate" in self.habits)
+        except BatschedError as error:
+            return type(error), str(error)
+        return (
+            EndedJobs.of_jobs(list(outcome.jobs)),
+            (outcome.nb_messages, outcome.end, outcome.nb_processors, system.nb_passes),
+            None if users is None else users.ended,
+        )
+
+
+def run(
+    system: System, platform: Platform, load: Workload | None, *, registers: bool = True
+) -> Outcome:
+    """Simulate with or without messages, as the class of ``system`` is."""
+    if isinstance(system, DirectSimulation):
+        return system.run(platform, load)
+    assert isinstance(system, DecisionProcess)
+    options = Options(dynamic_jobs=registers, profile_reuse=registers)
+    return Simulator(platform, [] if load is None else [load], options).run(system.answer)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    jobs: list[WorkloadJob] = []
+    time = draw(st.sampled_from([-1.0, 0.0, 0.0, 2.0]))
+    for number in range(draw(st.integers(0, 12))):
+        time += draw(st.sampled_from([0.0, 0.0, 0.0, *SECONDS]))
+        walltime = draw(st.sampled_from([None, None, *SECONDS]))
+        jobs.append(
+            WorkloadJob(
+                id=f"{number}",
+                submit_time=time,
+                size=draw(st.integers(1, 6)),  # the last of them does not fit
+                profile=draw(st.sampled_from(sorted(PROFILES))),
+                walltime=walltime,
+                estimate=draw(st.sampled_from([None, 1.0])),
+                user=draw(st.sampled_from([None, "ann"])),
+                extra=draw(st.sampled_from([{}, {"user": 7}, {"session": 1, "estimate": 2.0}])),
+            )
+        )
+    return World(
+        jobs,
+        draw(st.frozensets(st.sampled_from(HABITS))),
+        draw(st.integers(0, 99)),
+        draw(st.booleans()),
+        draw(st.sampled_from([None, None, "2,3@2"])),
+        draw(st.sampled_from([Budgets()] * 5 + [Budgets(messages=3), Budgets(decisions=1)])),
+    )
+
+
+@settings(max_examples=10 * settings().max_examples)
+@given(worlds())
+def test_both_drivers_give_the_same(world: World) -> None:
+    assert world.outcome(direct=True) == world.outcome(direct=False)
+
+
+class Adds(Returning):
+    """Users who have a new profile when they submit their second job."""
+
+    def __init__(self, profile: dict[str, Any]) -> None:
+        jobs = [
+            WorkloadJob(id="1", submit_time=0.0, size=1, profile="d0"),
+            WorkloadJob(id="2", submit_time=1.0, size=1, profile="new"),
+        ]
+        super().__init__(jobs, 0)
+        self._new = profile
+
+    def jobs_to_submit(self, now: float) -> Iterator[WorkloadJob]:
+        if now > 0:
+            self.profiles = {**PROFILES, "new": self._new}
+        return super().jobs_to_submit(now)
+
+
+def test_a_profile_may_be_made_during_the_simulation() -> None:
+    users = Adds({"type": "delay", "delay": 5})
+    outcome = run(DirectSimulation(Fcfs(), users), make_homogeneous(2), None)
+    assert max(job.finish_time - job.start_time for job in outcome.jobs) == 5
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [{"type": "parallel_homogeneous", "cpu": 1e9, "com": 1}, {"type": "composed", "seq": ["d0"]}],
+)
+def test_a_run_time_that_is_not_known_when_the_job_starts(profile: dict[str, Any]) -> None:
+    """Where such a profile is there from the beginning, messages are exchanged."""
+    with pytest.raises(InvariantError, match=r"Adds .* job 2 .* 'new'"):
+        run(DirectSimulation(Fcfs(), Adds(profile)), make_homogeneous(2), None)
+
+
+@pytest.mark.parametrize("kind", [DirectSimulation, DecisionProcess])
+def test_a_job_that_would_end_too_late(kind: type[System]) -> None:
+    load = workload([J(0, 1, 5), J(3, 1, 7)], 4)
+    for job in load.jobs:
+        job.walltime = None
+        load.profiles[job.profile] = {"type": "delay", "delay": LATEST_TIME}
+    with pytest.raises(BatschedError, match=r"w0!0001 would end at"):
+        run(kind(Fcfs()), make_homogeneous(4), load, registers=False)
+
+
+@pytest.mark.parametrize("kind", [DirectSimulation, DecisionProcess])
+def test_an_error_of_a_plug_in_names_the_time(kind: type[System]) -> None:
+    class Fails(Fcfs):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Any:
+            if now == 3:
+                raise KeyError("x")
+            return super().schedule(now, queue, machine)
+
+    with pytest.raises(KeyError) as caught:
+        run(kind(Fails()), make_homogeneous(4), workload([J(0, 1, 3)], 4), registers=False)
+    assert "at 3.0" in caught.value.__notes__
