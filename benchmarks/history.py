@@ -12,7 +12,7 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 
 import msgspec
-from measuring import ROWS, Bench, Measured, Row
+from measuring import ROWS, Bench, Measured
 
 import batsched_py
 from batsched_py.files.readers import parse_json
@@ -100,13 +100,6 @@ def slower(rows: Mapping[str, Measured], runs: list[Entry], log: str) -> list[st
     return sentences
 
 
-def wanted(row: Row, first: Measured | None) -> float | None:
-    """Return what a row may come to at most, None if nothing is said."""
-    if row.of_before is not None and first is not None:
-        return row.of_before * first.ratio
-    return row.wanted
-
-
 def table(runs: list[Entry], log: str) -> str:
     """Return the rows of a history in Markdown: of the first version, the last, and the aim."""
     oldest = [run for run in runs if run.version == runs[0].version]
@@ -114,9 +107,8 @@ def table(runs: list[Entry], log: str) -> str:
     for row in ROWS.values():
         first = last(row.name, oldest, log)
         now = last(row.name, runs, log)
-        most = wanted(row, first)
         newer = now if now is not first else None
-        cells = [first and shown(first), newer and shown(newer), most and f"{most:.2f}"]
+        cells = [first and shown(first), newer and shown(newer), row.wanted and f"{row.wanted:.2f}"]
         if now is not None or first is not None:
             lines.append(f"| `{row.name}` | {row.what} | {' | '.join(c or '' for c in cells)} |")
     return "\n".join(lines) + "\n"

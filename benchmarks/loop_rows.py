@@ -21,6 +21,7 @@ from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.planning.planning_policy import Planning
+from batsched_py.simulator.direct import DirectSimulation
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_users.models.feedback import ThinkTimeFeedback
@@ -38,12 +39,16 @@ def prepared(
     *,
     sessions: str | None = None,
     processors: int | None = None,
+    messages: bool = False,
     **options: Any,
 ) -> Callable[[], object]:
-    """Return a simulation that is ready to run."""
+    """Return a simulation that is ready to run; with ``options`` it needs messages."""
     users = ThinkTimeFeedback(load, sessions=sessions) if sessions else None
-    chosen = Options(dynamic_jobs=bool(users), profile_reuse=bool(users), **options)
     machine = make_homogeneous(processors or load.nb_res)
+    if not messages:
+        direct = DirectSimulation(policy(), users)
+        return lambda: direct.run(machine, None if users else load)
+    chosen = Options(dynamic_jobs=bool(users), profile_reuse=bool(users), **options)
     simulator = Simulator(machine, [] if users else [load], chosen)
     process = DecisionProcess(policy(), users)
     return lambda: simulator.run(process.answer)
@@ -62,7 +67,7 @@ def per_job(load: Workload) -> Callable[[float, float], str]:
     )
 
 
-@row("floor-loop", "EASY, the loop, against the floor's loop", wanted=4.5)
+@row("floor-loop", "EASY, the loop, against the floor's loop", wanted=3.5)
 def _(bench: Bench) -> Measured:
     load, jobs = bench.workload(), bench.columns
     return bench.paired(
@@ -101,6 +106,11 @@ PLANNERS: dict[str, Callable[[], Scheduler]] = {
     "planning": Planning,
     "dynp": Dynp,
 }
+WANTED: dict[str, tuple[float | None, float | None]] = {
+    "conservative": (5, 30),
+    "dynp": (10, 80),
+}
+"""At most, of the first jobs and of the whole log."""
 QUEUEING: dict[str, Callable[[], Scheduler]] = {
     "fcfs": Fcfs,
     "sjbf": lambda: Easy(backfill_order="sjf"),
@@ -109,16 +119,32 @@ QUEUEING: dict[str, Callable[[], Scheduler]] = {
 for _name, _policy in QUEUEING.items():
     row(f"overload-{_name}", f"{_name}, gaps x {OVERLOAD}, against EASY")(against_easy(_policy))
 for _name, _policy in PLANNERS.items():
-    _what = f"{_name}, gaps x {OVERLOAD}, "
-    row(f"overload-{_name}", f"{_what}the first {PLANNED:,} jobs, against EASY", wanted=10)(
+    _what, _wanted = f"{_name}, gaps x {OVERLOAD}, ", WANTED.get(_name, (None, None))
+    row(f"overload-{_name}", f"{_what}the first {PLANNED:,} jobs, against EASY", _wanted[0])(
         against_easy(_policy, PLANNED)
     )
-    row(f"overload-{_name}-whole", f"{_what}the whole log, against EASY")(
+    row(f"overload-{_name}-whole", f"{_what}the whole log, against EASY", _wanted[1])(
         against_easy(_policy, rounds=1)
     )
 
 
-@row("feedback", "EASY with feedback against rigid, per job", wanted=1.4)
+@row("messages", "EASY, the loop with messages against without")
+def _(bench: Bench) -> Measured:
+    load = bench.workload()
+    return bench.paired(lambda: loop(load), lambda: loop(load, messages=True), per_job(load))
+
+
+@row("messages-feedback", "the same with feedback")
+def _(bench: Bench) -> Measured:
+    load, sessions = bench.workload(), "arrival:0"
+    return bench.paired(
+        lambda: loop(load, sessions=sessions),
+        lambda: loop(load, sessions=sessions, messages=True),
+        per_job(load),
+    )
+
+
+@row("feedback", "EASY with feedback against rigid, per job", wanted=1.5)
 def _(bench: Bench) -> Measured:
     load = bench.workload()
     return bench.paired(lambda: loop(load), lambda: loop(load, sessions="arrival:0"), per_job(load))
@@ -195,14 +221,21 @@ for _name in USER_OPTIONS:
 @row("traced", "machine states followed, against not")
 def _(bench: Bench) -> Measured:
     load = bench.workload()
-    return bench.paired(lambda: loop(load), lambda: loop(load, trace_machines=True), per_job(load))
+    return bench.paired(
+        lambda: loop(load, messages=True),
+        lambda: loop(load, messages=True, trace_machines=True),
+        per_job(load),
+    )
 
 
 @row("shared", "hosts that may be shared, against not")
 def _(bench: Bench) -> Measured:
     load = bench.workload()
     return bench.paired(
-        lambda: loop(load), lambda: loop(load, compute_sharing=True), per_job(load), rounds=2
+        lambda: loop(load, messages=True),
+        lambda: loop(load, messages=True, compute_sharing=True),
+        per_job(load),
+        rounds=2,
     )
 
 

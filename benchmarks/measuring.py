@@ -119,8 +119,6 @@ class Row(NamedTuple):
     measure: Callable[[Bench], Measured]
     wanted: float | None
     """At most; None: nothing in particular, but not more than the last time."""
-    of_before: float | None
-    """The same as a part of the first entry of the history."""
 
 
 ROWS: dict[str, Row] = {}
@@ -128,12 +126,12 @@ ROWS: dict[str, Row] = {}
 
 
 def row(
-    name: str, what: str, wanted: float | None = None, of_before: float | None = None
+    name: str, what: str, wanted: float | None = None
 ) -> Callable[[Callable[[Bench], Measured]], Callable[[Bench], Measured]]:
     """Make a row of a function."""
 
     def add(measure: Callable[[Bench], Measured]) -> Callable[[Bench], Measured]:
-        ROWS[name] = Row(name, what, measure, wanted, of_before)
+        ROWS[name] = Row(name, what, measure, wanted)
         return measure
 
     return add

@@ -53,6 +53,6 @@ def module_of(frame: FrameType | None) -> str:
         path = Path(frame.f_code.co_filename)
         if not module and path.is_relative_to(ROOT):
             module = f"`{path.relative_to(ROOT)}`"
-        inside = inside or (frame.f_code.co_name == "run" and path.name == "engine.py")
+        inside = inside or (frame.f_code.co_name == "run" and path.name == "direct.py")
         frame = frame.f_back
     return module if inside else ""

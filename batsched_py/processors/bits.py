@@ -62,7 +62,7 @@ class BitPool(ProcessorPool):
 
     def take(self, processors: ProcessorSet) -> bool:
         """Take processors out if all of them are in the pool; return whether they were."""
-        bits = to_bits(processors)
+        bits = processors.bits or to_bits(processors)
         if bits & self._bits != bits:
             return False
         self._bits ^= bits
@@ -71,7 +71,7 @@ class BitPool(ProcessorPool):
 
     def give_back(self, processors: ProcessorSet) -> None:
         """Put processors back; raises :class:`InvariantError` if one of them is in the pool."""
-        bits = to_bits(processors)
+        bits = processors.bits or to_bits(processors)
         if bits & self._bits:
             raise InvariantError(f"of {to_text(processors)!r} some processors are free already")
         self._bits ^= bits

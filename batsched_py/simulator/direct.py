@@ -189,7 +189,8 @@ class DirectSimulation(System):
         description = JobDescription(
             job_id, self.now, size, name, job.walltime, job.estimate, job.user, extra
         )
-        if reason := explain_refusal_by_both(description):
+        is_usual = size > 0 and (job.walltime or 1) > 0 and job.id.isalnum()
+        if not is_usual and (reason := explain_refusal_by_both(description)):
             raise InvariantError(f"{type(users).__name__} submitted job {job.id}: {reason}")
         return self._add(SimulatedJob(description, profile), content)
 

@@ -246,12 +246,12 @@ class WaitingQueue:
         return job.number in self._fresh or job.number in self._older
 
     def _take_note(self, job: Job) -> None:
-        arrived = self._arrived
-        if len(arrived) > self._most_arrived:
-            arrived = self._arrived = [arrival for arrival in arrived if self._has(arrival[1])]
-            self._most_arrived = _LEAST_ARRIVED + 2 * len(arrived)
-        arrived.append((self.nb_arrived, job))
+        self._arrived.append((self.nb_arrived, job))
         self.nb_arrived += 1
+        if len(self._arrived) > self._most_arrived:
+            waiting = {**self._older, **self._fresh}
+            self._arrived = [arrival for arrival in self._arrived if arrival[1].number in waiting]
+            self._most_arrived = _LEAST_ARRIVED + 2 * len(waiting)
 
     def view(self, kind: type[V]) -> V:
         """Return the waiting jobs in another form, kept up to date from the first use on."""
