@@ -49,6 +49,14 @@ class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
     quick: Annotated[bool, Setting("The small size of the study, as its file says.")] = False
     retry_failed: Annotated[bool, Setting("Only run those that failed before.")] = False
     only_missing: Annotated[bool, Setting("Only run those that were not tried before.")] = False
+    verify: Annotated[
+        float | None,
+        Setting(
+            "Part of the runs (such as 0.05) to simulate twice: with messages between scheduler "
+            "and simulator, too. A run fails if its results differ.",
+            "PART",
+        ),
+    ] = None
     cluster: Annotated[
         str | None,
         Setting(
@@ -82,6 +90,11 @@ class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
             number = getattr(self, name)
             if number is not None and number < 1:
                 raise UsageError(f"{parameter(name)} {number}: expected at least 1")
+        if self.verify is not None and not 0 < self.verify <= 1:
+            raise UsageError(
+                f"{parameter('verify')} {self.verify:g}: expected a part of the runs, above 0 and "
+                "at most 1"
+            )
         if self.cluster is not None:
             from batsched_py.campaign.workers.cluster import check_cluster
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
+
+import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign, find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import CampaignResults, check_folder, open_results, store
@@ -17,7 +20,7 @@ from batsched_py.campaign.workers.runner import Failure, execute, sort_whole_log
 from batsched_py.campaign.workers.worker_processes import LocalWorkers
 from batsched_py.errors import UsageError, parameter
 from batsched_py.files.writers import locked, make_folder_of
-from batsched_py.run.stored_values import check_outside
+from batsched_py.run.stored_values import EMBEDDED, check_outside
 from batsched_py.support.terminal_text import console
 
 
@@ -44,6 +47,8 @@ class PlannedCampaign:
         self.all_runs = prepare(self.spec, self.folder, options.log_dirs)
         self.runs = self.all_runs
         """Those of the shard; all without one."""
+        self.verified: list[PreparedRun] = []
+        """Those that :meth:`run` simulated with messages, too."""
         if options.share is not None:
             self.runs = select_shard(self.all_runs, *options.share)
 
@@ -79,6 +84,9 @@ class PlannedCampaign:
         with locked(self.folder, shared=self.options.share is not None):
             # Another command was in it until now. Runs with several labels are one.
             missing = {run.folder: run for run in chosen if not run.state().done}
+            self.verified = self._select_verified(missing.values())
+            for run in self.verified:
+                run.task = msgspec.structs.replace(run.task, verify=True)
             with self._executor(missing.values()) as executor:
                 store(self.spec, self.all_runs, self.folder)  # when it is sure that it can be run
                 with _progress(len(missing), progress and bool(missing)) as ended:
@@ -90,6 +98,12 @@ class PlannedCampaign:
                 results.remove_table()
                 return failures, []
             return failures, results.write_table()
+
+    def _select_verified(self, runs: Collection[PreparedRun]) -> list[PreparedRun]:
+        """Select the part of the runs that is simulated with messages, too, by their hashes."""
+        embedded = [run for run in runs if run.task.settings.backend == EMBEDDED]
+        most = ceil((self.options.verify or 0) * len(embedded))
+        return sorted(embedded, key=lambda run: read_hash(run.folder))[:most]
 
     @contextmanager
     def _executor(self, runs: Collection[PreparedRun]) -> Iterator[Executor]:
@@ -127,6 +141,7 @@ def run_campaign(
     quick: bool = False,
     retry_failed: bool = False,
     only_missing: bool = False,
+    verify: float | None = None,
     cluster: str | None = None,
     shard: str | None = None,
     machine: str | Path | None = None,
@@ -146,11 +161,12 @@ def run_campaign(
     "__main__"``. ``logs`` take the place of the file's, and are looked for in ``log_dirs``, too;
     ``replications`` is how often each combination is repeated, instead of as the file says;
     ``quick`` takes the small size that the file names. ``retry_failed`` runs only what failed
-    before, ``only_missing`` only what was not tried. ``cluster`` is the address of a dask
-    scheduler, or a queueing system (``slurm``), which is asked for ``jobs`` jobs. ``shard`` such as
-    ``"3/20"`` runs only that share. ``machine``, ``backend``, ``batsim``, ``batsim_log``,
-    ``timeouts`` and ``budgets`` are as in :func:`~batsched_py.simulate`, for all runs and instead
-    of what the file says. ``progress`` shows a bar on standard error.
+    before, ``only_missing`` only what was not tried. ``verify`` is the part of the runs that is
+    simulated twice: with messages between scheduler and simulator, too. ``cluster`` is the address
+    of a dask scheduler, or a queueing system (``slurm``), which is asked for ``jobs`` jobs.
+    ``shard`` such as ``"3/20"`` runs only that share. ``machine``, ``backend``, ``batsim``,
+    ``batsim_log``, ``timeouts`` and ``budgets`` are as in :func:`~batsched_py.simulate`, for all
+    runs and instead of what the file says. ``progress`` shows a bar on standard error.
 
     Returns the :class:`CampaignResults` of the folder: ``runs`` is a data frame with a row per run
     that has finished (times in seconds), ``failures`` lists the runs that failed and why.
@@ -175,6 +191,7 @@ def run_campaign(
         quick=quick,
         retry_failed=retry_failed,
         only_missing=only_missing,
+        verify=verify,
         cluster=cluster,
         shard=shard,
         machine=None if machine is None else str(machine),

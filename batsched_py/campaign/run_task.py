@@ -32,7 +32,7 @@ from batsched_py.results.whole_run import TABLES
 from batsched_py.run.resolved_run import Input, Reading, read_input, resolve_run
 from batsched_py.run.result import Result
 from batsched_py.run.settings import Settings
-from batsched_py.run.simulate import execute
+from batsched_py.run.simulate import execute, verify
 from batsched_py.run.stored_values import EMBEDDED
 from batsched_py.workload.load import is_batsim_json
 from batsched_py.workload.logs.swf import SwfLog, read_swf
@@ -52,6 +52,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Absolute path to SHA-256 of all files that it reads."""
     code: str = ""
     """Digest of the code that it is to be simulated by; "": whatever there is."""
+    verify: bool = False
+    """Whether it is simulated twice: with messages between scheduler and simulator, too."""
     measure: str | None = None
     """``file.py:function``: from a result to further columns."""
     keep: str = "jobs"
@@ -116,7 +118,10 @@ def _simulate(task: Task) -> Result:
     root = None
     if resolved.run.backend != EMBEDDED and task.folder is not None:
         root = Path(task.folder) / f"{PREFIX}_{resolved.run.backend}"
-    return execute(resolved, root, progress=False)
+    result = execute(resolved, root, progress=False)
+    if task.verify:
+        verify(resolved, result)
+    return result
 
 
 @lru_cache(maxsize=2)

@@ -135,6 +135,7 @@ def _carry_out(planned: PlannedCampaign, *, dry_run: bool, report: bool) -> _Don
         return None
     failures, tables = planned.run(chosen)
     _say_failures(failures)
+    _say_verified(planned.verified, failures)
     done = _Done(failures)
     if tables:
         from batsched_py.campaign.campaign_folder import open_results
@@ -210,6 +211,17 @@ def _say_failures(failures: list[Failure]) -> None:
         others = f" (and {len(same) - 1} more like it)" if len(same) > 1 else ""
         lines.append(f"failed: {same[0].run.folder}{others}: {message}")
     _say_some(lines, "messages of failed runs")
+
+
+def _say_verified(verified: list[PreparedRun], failures: list[Failure]) -> None:
+    """Say how many runs gave the same with messages between scheduler and simulator."""
+    failed = {failure.run.folder for failure in failures}
+    if verified:
+        equal = sum(run.folder not in failed for run in verified)
+        say(
+            f"simulated {_runs(len(verified))} twice, with messages between scheduler and "
+            f"simulator, too: {equal} gave the same results"
+        )
 
 
 def _check_failures(runs: list[PreparedRun], failures: list[Failure]) -> None:

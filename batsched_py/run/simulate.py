@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial, wraps
 from inspect import Signature, signature
+from itertools import zip_longest
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, get_type_hints
@@ -153,6 +154,28 @@ def execute(
         result = _execute(resolved, folder, recording, progress, messages=messages)
     result.settings["notes"] += notes
     return result
+
+
+def verify(resolved: ResolvedRun, result: Result) -> None:
+    """Simulate a run again, with messages between scheduler and simulator.
+
+    Raises :class:`InvariantError` if anything differs from ``result``.
+    """
+    again = execute(resolved, progress=False, messages=True)
+    for name, text, other in (
+        ("_jobs.csv", result.jobs_csv(), again.jobs_csv()),
+        ("_schedule.csv", result.output.schedule_csv(), again.output.schedule_csv()),
+        ("number of messages", str(result.output.nb_messages), str(again.output.nb_messages)),
+    ):
+        if text != other:
+            pairs = zip_longest(text.splitlines(), other.splitlines(), fillvalue="nothing")
+            line, (is_now, was) = next(
+                (line, pair) for line, pair in enumerate(pairs, 1) if pair[0] != pair[1]
+            )
+            raise InvariantError(
+                f"with messages between scheduler and simulator, {name} differs in line {line}: "
+                f"{was!r}, without them {is_now!r}; please report this"
+            )
 
 
 def _execute(

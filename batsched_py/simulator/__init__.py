@@ -1,6 +1,7 @@
 """The embedded simulator: behaves as Batsim 4.2, in process or in its place behind a socket.
 
-The kernel, which is all that a run of our own process needs, in the order in which it is best read:
+Most runs of our own process need only ``direct``, which simulates jobs of known length without
+messages. The kernel with messages, in the order in which it is best read:
 
 - ``options``: what a simulation is asked for
 - ``agenda``: timers, and the time now

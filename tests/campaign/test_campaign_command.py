@@ -335,3 +335,17 @@ def test_run_campaign_gives_the_results_of_the_folder(study: CampaignFolder) -> 
         run_campaign("test.toml", shard="5/4")
     with pytest.raises(UsageError, match="only_missing"):
         run_campaign("test.toml", retry_failed=True, only_missing=True)
+
+
+def test_a_part_of_the_runs_is_simulated_with_messages_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "two.toml").write_text(TWO)
+    done = command(tmp_path, "campaign", "two.toml", "--verify", "0.3", "--no-report")
+    assert done.returncode == 0
+    assert "1 gave the same" in done.stderr
+    again = command(tmp_path, "campaign", "two.toml", "--verify", "0.3", "--no-report")
+    assert "gave the same" not in again.stderr  # no run is simulated
+    for part in (0, 1.5, -1):
+        with pytest.raises(UsageError, match="verify"):
+            run_campaign(tmp_path / "two.toml", verify=part)

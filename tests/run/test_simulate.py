@@ -18,10 +18,12 @@ import typer
 
 from batsched_py import simulate
 from batsched_py.commands.simulate import simulate as simulate_command
-from batsched_py.errors import UsageError
+from batsched_py.errors import InvariantError, UsageError
 from batsched_py.options.budgets import Budgets
 from batsched_py.options.setting_fields import arguments, parse_options
+from batsched_py.run.resolved_run import resolve
 from batsched_py.run.settings import SETTINGS, SINGLE_RULES, Settings
+from batsched_py.run.simulate import execute, verify
 from batsched_py.run.stored_values import Run, Timeouts
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
@@ -327,3 +329,12 @@ def test_errors_name_the_parameter_and_the_command_line_its_flag(
     assert "--" not in str(caught.value)
     done = command(None, "simulate", "sample", *options)
     assert template.format(f"--{name.replace('_', '-')}") in done.stderr
+
+
+def test_what_differs_with_messages_is_an_error() -> None:
+    """Here since another policy takes the place of the direct simulation."""
+    resolved = resolve(Settings(log="sample", first=200, users="feedback"))
+    verify(resolved, execute(resolved))
+    other = execute(resolved.with_policy("fcfs", {}))
+    with pytest.raises(InvariantError, match=r"_jobs\.csv differs in line \d+"):
+        verify(resolved, other)
