@@ -59,7 +59,7 @@ def _(bench: Bench) -> Measured:
 
 def whole(bench: Bench) -> Callable[[], float]:
     """Return what runs the study `replay_feedback` with its report: 18 runs, 9 if it is quick."""
-    options = ["--log", bench.log, "--jobs", "1", *(["--quick"] if bench.quick else [])]
+    options = ["--log", str(bench.log), "--jobs", "1", *(["--quick"] if bench.quick else [])]
 
     def run() -> float:
         out = bench.folder / next(_folders)

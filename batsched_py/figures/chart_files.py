@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -136,5 +137,6 @@ def _rows(data: Any) -> Any:
     return _text(data) if isinstance(data, str) else data
 
 
+@lru_cache(1 << 12)  # the names of columns come again in each row
 def _text(text: str) -> str:
     return _NO_XML.sub("\ufffd", escape_controls(text))

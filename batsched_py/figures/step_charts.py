@@ -18,6 +18,7 @@ MOST_STEPS = 2_000
 PARTS = 500
 """Equal parts of time over which more steps are summed up."""
 
+_channels: Any = alt  # whose own types have not all of them
 Chart = Any
 """A chart of altair, whose own types hardly tell one kind from another."""
 
@@ -141,11 +142,7 @@ class StepLayers(msgspec.Struct, frozen=True):
         for name, colour in self.colours.items():
             looks: dict[str, Any] = {"color": colour, "align": "left", "fontWeight": "bold"}
             text = one.mark_text(clip=False, fontSize=11, **looks)
-            at = {
-                "x": alt.XValue(left),
-                "y": alt.YValue(-9),
-                "text": alt.TextValue(f"\u2014 {name}"),
-            }
-            layers.append(text.encode(**at))
+            x, y = _channels.XValue(left), _channels.YValue(-9)
+            layers.append(text.encode(x=x, y=y, text=alt.TextValue(f"\u2014 {name}")))
             left += 7 * len(name) + 34
         return layers

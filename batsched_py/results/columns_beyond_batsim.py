@@ -68,8 +68,10 @@ def list_original_submissions(jobs: DescribedJobs) -> Column:
         for job_id, submit in zip(jobs.id, jobs.submit_time, strict=True)
     ]
     for at, extra in enumerate(jobs.extra):
-        if extra and type(recorded := extra.get(ORIGINAL_SUBMISSION)) in (float, int):
-            times[at] = recorded
+        if extra:
+            recorded = extra.get(ORIGINAL_SUBMISSION)
+            if type(recorded) is float or type(recorded) is int:
+                times[at] = recorded
     return np.array(times, dtype=np.float64)
 
 

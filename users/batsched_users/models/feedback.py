@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf
 from typing import Any
@@ -71,6 +71,7 @@ class ThinkTimeFeedback:
         ``sessions`` is how sessions are delimited, e.g. ``arrival:60`` (minutes). Raises
         :class:`batsched_py.errors.UsageError` for jobs without user or recorded end.
         """
+        self._submitted: Callable[[WorkloadJob, str, dict[str, Any], float], WorkloadJob]
         self._submitted = make_submission
         if boolean("resampled", resampled):
             self._submitted = _marked
