@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import campaign_rows  # noqa: F401
 import history
 import loop_rows  # noqa: F401
 import planning_rows  # noqa: F401

@@ -27,6 +27,7 @@ from batsched_py.campaign.preparation import PreparedRun, find_axes, find_code
 from batsched_py.campaign.run_identity import find_version
 from batsched_py.errors import BatschedError, InputError, UsageError, parameter
 from batsched_py.files.csv_text import format_frame_csv
+from batsched_py.files.digests import Version, version
 from batsched_py.files.readers import is_file
 from batsched_py.files.writers import whole_file, write_whole
 from batsched_py.metrics import METRICS
@@ -46,6 +47,8 @@ from batsched_py.workload.logs.log_archive import SAMPLE
 
 REPORTS = "batsched_py.reports"
 """The entry points of reports: all that results may name to be run."""
+_MOST_JOBS = 1_000_000
+"""Jobs that are kept in memory while a report is made: some 200 MB."""
 _ONLY_IF_GIVEN = ("each_event", "sites", *OF_MACHINE_FILE, *LATER)
 """Settings that are columns only if any run sets them."""
 
@@ -362,9 +365,19 @@ def _jobs_path(run: Any) -> Path:
     return Path(run["folder"]) / f"{PREFIX}_jobs.csv"
 
 
-@lru_cache(maxsize=1)
+_frames: dict[tuple[Path, Version], pd.DataFrame] = {}
+"""The jobs of the runs that were read last, which a report reads for its figures and its page."""
+
+
 def _read_jobs(path: Path) -> pd.DataFrame:
-    return read_jobs(path).frame()
+    """Return the jobs in a file as a frame that the caller may change."""
+    key = path, version(path.stat())
+    if key not in _frames:
+        jobs = read_jobs(path).frame()
+        while _frames and sum(map(len, _frames.values())) + len(jobs) > _MOST_JOBS:
+            del _frames[next(iter(_frames))]
+        _frames[key] = jobs
+    return _frames[key].copy(deep=False)
 
 
 @lru_cache(maxsize=4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def render_chart(form: str, spec: dict[str, Any]) -> bytes:
     options: Any = {"config": LOOKS, "allowed_base_urls": []}
     match form:
         case "png":
-            return vl_convert.vegalite_to_png(spec, scale=SCALE, **options)
+            return convert_to_png(vl_convert.vegalite_to_svg(spec, **options).encode())
         case "svg":
             return _numbered_anew(vl_convert.vegalite_to_svg(spec, **options)).encode()
         case "pdf":
@@ -78,6 +79,13 @@ def render_chart(form: str, spec: dict[str, Any]) -> bytes:
             return vl_convert.vegalite_to_html(spec, config=LOOKS, bundle=True).encode()
         case _:
             return msgspec.json.format(msgspec.json.encode(spec), indent=1) + b"\n"
+
+
+def convert_to_png(svg: bytes) -> bytes:
+    """Return the PNG of a figure by its SVG, in which it was laid out already."""
+    import vl_convert
+
+    return vl_convert.svg_to_png(svg.decode(), scale=SCALE)
 
 
 def set_width(spec: dict[str, Any]) -> dict[str, Any]:
@@ -129,5 +137,6 @@ def _rows(data: Any) -> Any:
     return _text(data) if isinstance(data, str) else data
 
 
+@lru_cache(1 << 12)  # the names of columns come again in each row
 def _text(text: str) -> str:
     return _NO_XML.sub("\ufffd", escape_controls(text))

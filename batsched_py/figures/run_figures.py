@@ -25,7 +25,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from batsched_py.errors import UsageError, parameter
 from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
-from batsched_py.processors.sets import from_text
+from batsched_py.processors.sets import count_in_text, from_text
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
 from batsched_py.support import palette
 from batsched_py.support.step_functions import Array, Intervals
@@ -87,9 +87,9 @@ def draw_schedule(
     marked: Chart = alt.Chart(data).mark_rect(clip=True, fillOpacity=0.7, strokeWidth=0.5)
     drawn = marked.encode(
         x=axis.encode_x("time", *axis.to_axis(np.array([begin, end]))),
-        x2="until",
+        x2=alt.X2("until"),
         y=alt.Y("low:Q", title="processor", scale=processors),
-        y2="high",
+        y2=alt.Y2("high"),
         tooltip=_job_tooltips(axis, colours.title),
         **colours.encodings(),
     )
@@ -218,8 +218,7 @@ def _times(ran: pd.DataFrame) -> tuple[Array, Array, Array]:
 
 def _sizes(ran: pd.DataFrame) -> Array:
     """Return how many processors each job got."""
-    sizes = {text: len(from_text(text)) for text in set(ran["allocated_resources"])}
-    return ran["allocated_resources"].map(sizes).to_numpy(float)
+    return np.array(list(map(count_in_text, ran["allocated_resources"].tolist())), dtype=float)
 
 
 def _window(ran: pd.DataFrame, time: TimeOptions) -> tuple[float, float]:
@@ -388,7 +387,8 @@ def _jobs_inside(ran: pd.DataFrame, begin: float, end: float, most: int) -> pd.D
 
 def _pieces(jobs: pd.DataFrame) -> NDArray[np.int64]:
     """Return how many rectangles each job is at most."""
-    return np.array([str(text).count(" ") + 1 for text in jobs["allocated_resources"]], dtype=int)
+    texts = jobs["allocated_resources"].tolist()
+    return np.array([text.count(" ") + 1 for text in texts], dtype=int)
 
 
 def _fullest(ran: pd.DataFrame) -> float:

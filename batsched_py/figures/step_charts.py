@@ -18,6 +18,7 @@ MOST_STEPS = 2_000
 PARTS = 500
 """Equal parts of time over which more steps are summed up."""
 
+_channels: Any = alt  # whose own types have not all of them
 Chart = Any
 """A chart of altair, whose own types hardly tell one kind from another."""
 
@@ -115,7 +116,7 @@ class StepLayers(msgspec.Struct, frozen=True):
         marked = self.base.mark_area(color=self.colours[name], **looks)
         ends: dict[str, Any] = {"y": alt.Y(f"{name}:Q", stack=None, **y)}
         if most in self.base.data:
-            ends = {"y": alt.Y(f"{most}:Q", **y), "y2": least}
+            ends = {"y": alt.Y(f"{most}:Q", **y), "y2": alt.Y2(least)}
         return marked.encode(**ends)
 
     def draw_hover(self) -> Chart:
@@ -124,7 +125,7 @@ class StepLayers(msgspec.Struct, frozen=True):
         numbers = [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names]
         times = [self.axis.make_tooltip("time", "from"), self.axis.make_tooltip("until", "until")]
         return self.base.mark_rect(opacity=0).encode(
-            x=self.x, x2="until", tooltip=[*times, *numbers]
+            x=self.x, x2=alt.X2("until"), tooltip=[*times, *numbers]
         )
 
     def _line(self, name: str, y: Any, **mark: Any) -> Chart:
@@ -141,7 +142,7 @@ class StepLayers(msgspec.Struct, frozen=True):
         for name, colour in self.colours.items():
             looks: dict[str, Any] = {"color": colour, "align": "left", "fontWeight": "bold"}
             text = one.mark_text(clip=False, fontSize=11, **looks)
-            at = {"x": alt.value(left), "y": alt.value(-9), "text": alt.value(f"\u2014 {name}")}
-            layers.append(text.encode(**at))
+            x, y = _channels.XValue(left), _channels.YValue(-9)
+            layers.append(text.encode(x=x, y=y, text=alt.TextValue(f"\u2014 {name}")))
             left += 7 * len(name) + 34
         return layers

@@ -14,8 +14,11 @@ def mean_lateness(table: JobTable) -> float:
 
     Unit: s. Source: Madon et al. 2024, section 4.
     """
-    lateness = _known(table.lateness)
-    return float(lateness.mean()) if len(lateness) else nan
+    kept: float | None = table.__dict__.get("_mean_lateness")  # the others need it too
+    if kept is None:
+        lateness = _known(table.lateness)
+        kept = table.__dict__["_mean_lateness"] = float(lateness.mean()) if len(lateness) else nan
+    return kept
 
 
 def relative_lateness(table: JobTable) -> float:

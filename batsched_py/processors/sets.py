@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 from operator import index
 from typing import TYPE_CHECKING
@@ -222,6 +223,13 @@ def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
     return join_intervals([_interval(part, most) for part in text.split()])
 
 
+@lru_cache(1 << 16)
+def count_in_text(text: str) -> int:
+    """Return the size of the set that :func:`from_text` reads; raises as that does."""
+    return len(from_text(text))
+
+
+@lru_cache(1 << 16)
 def _interval(part: str, most: int) -> tuple[int, int]:
     if len(part) > _LONGEST:
         raise ProtocolError(f"interval {quote(part)}: expected numbers below {most}")

@@ -7,6 +7,7 @@ is unique within a report, in small letters, digits and underscores.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -60,7 +61,7 @@ class Table(msgspec.Struct, frozen=True):
         return self.columns or tuple(Column(str(name)) for name in self.frame.columns)
 
 
-class Figure(msgspec.Struct, frozen=True):
+class Figure(msgspec.Struct, frozen=True, dict=True):
     """A figure: a Vega-Lite chart, of altair or as a dictionary, with its data.
 
     One can hover and zoom it in HTML; it is written as PNG, SVG and the CSV of its data as well.
@@ -75,9 +76,9 @@ class Figure(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         _check_name(self.name)
 
-    @property
+    @cached_property
     def spec(self) -> dict[str, Any]:
-        """The Vega-Lite specification."""
+        """The Vega-Lite specification, which is not to be changed."""
         if isinstance(self.chart, dict):
             return self.chart
         made: dict[str, Any] = self.chart.to_dict()

@@ -66,23 +66,30 @@ class EmbeddedOutput:
         jobs = self.outcome.jobs
         return list(iterate_columns(jobs)) if len(jobs) <= IN_MEMORY else None
 
-    @property
-    def _columns(self) -> _GrowingColumns:
-        return self._pass[0]
-
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv``."""
-        return format_schedule_csv(self.outcome, self._pass[1])
+        return format_schedule_csv(self.outcome, self._sums)
 
     @cached_property
-    def _pass(self) -> tuple[_GrowingColumns, Summary]:
-        """The columns of all jobs, and the sums of ``_schedule.csv``, from one pass."""
-        columns = _GrowingColumns(self._sites)
+    def _sums(self) -> Summary:
+        """The sums of ``_schedule.csv``."""
         sums = Summary(self.outcome.nb_processors)
         for some in self._ended():
             sums.add(some)
+        return sums
+
+    @cached_property
+    def _columns(self) -> _GrowingColumns:
+        """The columns of all jobs; with the sums if the jobs are unpacked for each pass."""
+        columns = _GrowingColumns(self._sites)
+        sums = Summary(self.outcome.nb_processors) if self._few is None else None
+        for some in self._ended():
+            if sums is not None:
+                sums.add(some)
             columns.add(some.merge_forms())
-        return columns, sums
+        if sums is not None:
+            self._sums = sums
+        return columns
 
 
 class _GrowingColumns:

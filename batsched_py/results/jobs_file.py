@@ -14,7 +14,7 @@ import numpy as np
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.files.readers import csv_rows, numbered_csv_rows, read_text
-from batsched_py.processors.sets import NO_PROCESSORS, from_text
+from batsched_py.processors.sets import NO_PROCESSORS, count_in_text, from_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
 from batsched_py.protocol.dilated_jobs import PLACED, find_original, is_replaced
 from batsched_py.results.batsim5_tables import convert_jobs
@@ -123,8 +123,8 @@ def _table(
     size = none
     if "allocated_resources" in texts:
         places = np.where(ran, np.array(texts["allocated_resources"], object), "").tolist()
-        sizes = {place: len(from_text(place)) for place in set(places) - {""}} | {"": 0}
-        size = np.array([sizes[place] for place in places], dtype=np.float64)
+        sizes = [count_in_text(place) if place else 0 for place in places]
+        size = np.array(sizes, dtype=np.float64)
     else:
         sites = ()  # it is not known where jobs ran
     table = JobTable(

@@ -13,11 +13,13 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
+import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
 from batsched_py.figures import run_figures
+from batsched_py.figures.chart_files import LOOKS, SCALE, make_drawable, set_width
 from batsched_py.report import Column, Figure, Report, Section, Table
 from batsched_py.report.formatting import format_cell, format_rows
 from batsched_py.report.forms.export_files import (
@@ -219,7 +221,9 @@ def test_every_table_and_figure_has_its_files(tmp_path: Path) -> None:
     names = ["waits.csv", "tables.md", "curve.png", "curve.svg", "curve.csv"]
     assert [path.name for path in paths] == names
     assert sorted(path.name for path in (tmp_path / "report").iterdir()) == sorted(names)
-    assert (tmp_path / "report" / "curve.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    spec, looks = a_report().figures[0].spec, {"config": LOOKS, "allowed_base_urls": []}
+    drawn = vl_convert.vegalite_to_png(make_drawable(set_width(spec)), scale=SCALE, **looks)
+    assert (tmp_path / "report" / "curve.png").read_bytes() == drawn  # made from the SVG
     assert "offered load" in (tmp_path / "report" / "curve.svg").read_text()
     frame = pd.read_csv(tmp_path / "report" / "waits.csv")
     pd.testing.assert_frame_equal(frame, published_table().frame)  # all columns, all digits

@@ -211,3 +211,18 @@ def test_profiles_of_their_own_have_names_of_their_own() -> None:
     profiles = {job.description.profile for job in run(users, profile_reuse=False).jobs}
     assert len(profiles) == len(names)
     assert {"a#1#2", "a#%233"} <= profiles
+
+
+@pytest.mark.parametrize("table_first", [True, False])
+def test_the_files_of_many_jobs_are_those_of_few(
+    little_memory: None, monkeypatch: pytest.MonkeyPatch, table_first: bool
+) -> None:
+    """Whether jobs are unpacked for each pass or kept; the table comes before the files or not."""
+    few = simulate("sample", first=100)
+    texts = few.jobs_csv(), few.output.schedule_csv()
+    monkeypatch.setattr("batsched_py.results.embedded_output.IN_MEMORY", 20)
+    many = simulate("sample", first=100)
+    if table_first:
+        assert many.measured == few.measured
+    assert many.output.schedule_csv() == texts[1]
+    assert (many.jobs_csv(), many.output.schedule_csv()) == texts

@@ -9,6 +9,8 @@ caller's script in each, and imports modules from the working directory, which m
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
 import pickle
 import signal
@@ -137,7 +139,10 @@ def _serve() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     calls: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, calls), daemon=True).start()
-    while True:
+    for number in itertools.count():
+        if number == 1:  # what the first run has imported and read is there to stay
+            gc.collect()
+            gc.freeze()
         call = calls.get()
         try:
             function, arguments, named = pickle.loads(call)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.errors import OutputError
-from batsched_py.figures.chart_files import render_chart
+from batsched_py.figures.chart_files import convert_to_png, render_chart
 from batsched_py.files.csv_text import format_frame_csv
 from batsched_py.files.writers import write_whole
 from batsched_py.report.document import Figure, Report, Table, Text
@@ -82,8 +82,8 @@ def format_markdown(report: Report) -> str:
 
 def render_figure(figure: Figure) -> dict[str, bytes]:
     """Return a figure as the bytes of a PNG and an SVG file."""
-    spec = figure.spec
-    return {form: render_chart(form, spec) for form in ("png", "svg")}
+    svg = render_chart("svg", figure.spec)
+    return {"png": convert_to_png(svg), "svg": svg}
 
 
 def collect_data(spec: dict[str, Any]) -> pd.DataFrame | None:

@@ -6,10 +6,12 @@ from math import inf
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from batsched_py.errors import BudgetError
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.testing import DrawnJob as J
@@ -299,9 +301,73 @@ def test_sessions_wait_and_keep_their_offsets(load: Workload, how: str, speed: f
             assert start == pytest.approx(max(ready, default=session.start))
 
 
-def test_when_jobs_end_as_recorded_people_submit_as_resampled() -> None:
-    short: dict[str, Any] = {"long_weeks": 3, "edge_weeks": 1, "seed": 1}
-    sample = load_workload(find_log("sample"), Rules())
+SHORT: dict[str, Any] = {"long_weeks": 3, "edge_weeks": 1}
+"""Options for the sample log, which has two months."""
+
+
+@pytest.fixture(scope="module")
+def sample() -> Workload:
+    return load_workload(find_log("sample"), Rules())
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"begin": "anywhere", "weeks": 30},
+        {"load": 2.5},
+        {"n_long": 60, "weeks": 25},  # several of each, who begin anew
+        {"weeks": 0.5},
+    ],
+)
+def test_a_resampled_log_has_the_submissions_of_resampled_users(
+    sample: Workload, options: dict[str, Any], seed: int
+) -> None:
+    """In order, with all fields in order, and recorded ends as much later."""
+    submitted = [p.job for p in play_model(Resampled(sample, seed=seed, **SHORT, **options))]
+    expected = []
+    for played in submitted:
+        assert played.original_submission_time is not None
+        shift = played.original_submission_time - played.submit_time
+        end = (played.finish_time or 0.0) + shift
+        moved = {"submit_time": played.submit_time + shift, "finish_time": end}
+        expected.append(msgspec.structs.replace(played, **moved))
+    made = resample_log(sample, seed=seed, **SHORT, **options).jobs
+    assert made
+    assert made == expected
+    assert [list(job.extra) for job in made] == [list(job.extra) for job in expected]
+
+
+def test_users_who_never_end_are_not_made_into_a_log(sample: Workload) -> None:
+    with pytest.raises(BudgetError, match="Resampled has submitted 6 jobs"):
+        Resampled(sample, **SHORT).list_submissions(5)
+
+
+def test_feedback_on_a_resampled_log_is_that_of_its_jobs(sample: Workload) -> None:
+    """The model need not copy the jobs that it has made; the log keeps its own."""
+    before = sample.copy()
+    seeded: dict[str, Any] = {**SHORT, "seed": 3}
+    models = (
+        ThinkTimeFeedback(sample, resampled=True, **seeded),
+        ThinkTimeFeedback(resample_log(sample, **seeded)),
+    )
+    own, copied = (
+        [p.job for p in play_model(model, lambda _, now: now + 5000)] for model in models
+    )
+    assert own == copied
+    assert [list(job.extra) for job in own] == [list(job.extra) for job in copied]
+    assert sample == before
+
+
+def test_feedback_leaves_the_jobs_of_its_workload(sample: Workload) -> None:
+    before = sample.copy()
+    assert len(list(play_model(ThinkTimeFeedback(sample), lambda _, now: now))) == len(sample.jobs)
+    assert sample == before
+
+
+def test_when_jobs_end_as_recorded_people_submit_as_resampled(sample: Workload) -> None:
+    short: dict[str, Any] = {**SHORT, "seed": 1}
     model = ThinkTimeFeedback(sample, sessions="arrival:60", resampled=True, **short)
     ends = {job.id: job.finish_time for job in resample_log(sample, **short).jobs}
     replayed = list(play_model(model, lambda job, now: ends[job.id] or inf))

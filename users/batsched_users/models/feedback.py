@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf
+from typing import Any
 
 import msgspec
 
 from batsched_py.model.user_model import EndedJob
 from batsched_py.options.option_values import boolean
 from batsched_py.workload import Workload, WorkloadJob
+from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 from batsched_users.behaviour.random_streams import Seed
 from batsched_users.models.resampled import resample_log
 from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
@@ -22,9 +24,9 @@ from batsched_users.sessions.session_graph import SessionGraph, build_graph
 class _Replayed(msgspec.Struct, eq=False):
     """A session during the replay."""
 
-    later: list[tuple[float, int, WorkloadJob]]
-    """Its jobs that are not planned yet, the next one last. Each has its distance from the begin
-    of the session, and its place in the log, which orders simultaneous submissions."""
+    recorded: Session
+    later: list[WorkloadJob]
+    """Its jobs that are not planned yet, the next one last."""
     waits_for: int
     """Number of preceding sessions that have not finished."""
     unfinished: int
@@ -69,7 +71,10 @@ class ThinkTimeFeedback:
         ``sessions`` is how sessions are delimited, e.g. ``arrival:60`` (minutes). Raises
         :class:`batsched_py.errors.UsageError` for jobs without user or recorded end.
         """
+        self._submitted: Callable[[WorkloadJob, str, dict[str, Any], float], WorkloadJob]
+        self._submitted = make_submission
         if boolean("resampled", resampled):
+            self._submitted = _marked
             workload = resample_log(
                 workload,
                 weeks=weeks,
@@ -82,23 +87,21 @@ class ThinkTimeFeedback:
         self._due: list[tuple[float, int, WorkloadJob, _Replayed]] = []
         # time, rank, job, its session
         self._session_of: dict[str, _Replayed] = {}
-        ranks = rank_jobs(workload)
+        """Of the jobs that have been submitted and have not ended."""
+        self._ranks = rank_jobs(workload)
         for user_sessions in partition(workload.jobs, Delimitation.parse(str(sessions))).values():
-            self._add_user(build_graph(user_sessions), ranks)
+            self._add_user(build_graph(user_sessions))
 
-    def _add_user(self, graph: SessionGraph, ranks: dict[str, int]) -> None:
+    def _add_user(self, graph: SessionGraph) -> None:
         replayed = [
-            _Replayed(_annotated(session, graph.user, ranks), len(before), len(session.jobs))
+            _Replayed(session, session.jobs[::-1], len(before), len(session.jobs))
             for session, before in zip(graph.sessions, graph.predecessors, strict=True)
         ]
-        for index, predecessors in enumerate(graph.predecessors):
-            replay = replayed[index]
-            for _, _, job in replay.later:
-                self._session_of[job.id] = replay
+        for replay, predecessors in zip(replayed, graph.predecessors, strict=True):
             for place, think_time in predecessors:
                 replayed[place].successors.append((replay, think_time))
             if not predecessors:  # think time after the root is the recorded first submission
-                replay.start = graph.sessions[index].start
+                replay.start = replay.recorded.start
                 self._plan(replay)
 
     def next_submission(self) -> float:
@@ -111,7 +114,9 @@ class ThinkTimeFeedback:
         jobs = []
         while due and due[0][0] <= now:
             _, _, job, replay = heappop(due)
-            jobs.append(job)
+            self._session_of[job.id] = replay
+            notes = {"session": replay.recorded.id}
+            jobs.append(self._submitted(job, replay.recorded.user, notes, 0.0))
             if replay.later:
                 self._plan(replay)
         return jobs
@@ -131,19 +136,14 @@ class ThinkTimeFeedback:
                 self._plan(successor)
 
     def _plan(self, replay: _Replayed) -> None:
-        offset, rank, job = replay.later.pop()
-        heappush(self._due, (replay.start + offset, rank, job, replay))
+        job = replay.later.pop()
+        time = replay.start + (job.submit_time - replay.recorded.start)
+        heappush(self._due, (time, self._ranks[job.id], job, replay))
 
 
-def _annotated(
-    session: Session, user: str, ranks: dict[str, int]
-) -> list[tuple[float, int, WorkloadJob]]:
-    """Return the jobs of a session for :class:`_Replayed`, the first one last.
-
-    They carry the columns of the results: session, recorded submission.
-    """
-    notes = {"session": session.id}
-    return [
-        (job.submit_time - session.start, ranks[job.id], make_submission(job, user, notes, 0.0))
-        for job in reversed(session.jobs)
-    ]
+def _marked(job: WorkloadJob, user: str, notes: dict[str, Any], shift: float) -> WorkloadJob:
+    """Return a resampled job as :func:`make_submission` does; nobody else has it, so no copy."""
+    original = job.submit_time + shift
+    job.extra |= {**notes, ORIGINAL_SUBMISSION: original}
+    job.original_submission_time = original
+    return job

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, islice
 from math import inf
 from typing import Any
 
-import msgspec
+import numpy as np
 
-from batsched_py.model.endless_work import SubmissionWatch
 from batsched_py.model.user_model import EndedJob
-from batsched_py.options.budgets import Budgets
+from batsched_py.options.budgets import Budgets, make_budget_error
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
 from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_users
@@ -109,16 +109,49 @@ class Resampled:
 
     def _submissions(self, start: Arrival) -> Iterator[_Submission]:
         """Yield the submissions of a user in order; a long-term user begins anew after the last."""
-        while True:
-            for place in range(start.first, len(start.trace.batches)):
-                batch = start.trace.batches[place]
-                session = start.sessions_before + batch.session
-                notes = {**start.notes, "session": session, "batch": place + 1}
-                for job in batch.jobs:
-                    yield job, start.user, notes, start.shift
-            if start.kind != LONG_TERM:
-                return
+        yield from _submissions_of_round(start)
+        while start.kind == LONG_TERM:
             start = self._drawn_users.begin_anew(start)
+            yield from _submissions_of_round(start)
+
+    def list_submissions(self, most: int) -> list[_Submission]:
+        """List the submissions of all users in order, of which :func:`resample_log` makes a log.
+
+        The model submits the same ones if it is asked for them, and is not to be asked then. Raises
+        :class:`BudgetError` for more than ``most``.
+        """
+        rows = list(islice(self._all_rounds(), most + 1))
+        times = [job.submit_time + shift for job, _, _, shift in rows]
+        if len(rows) > most:
+            seen = f"{type(self).__name__} has submitted {len(rows)} jobs"
+            raise make_budget_error("jobs", Budgets().jobs, times[-1], seen)
+        ranks = [self._ranks[job.id] for job, *_ in rows]
+        return [rows[at] for at in np.lexsort((ranks, times)).tolist()]
+
+    def _all_rounds(self) -> Iterator[_Submission]:
+        """Yield all submissions by round: one that is planned earlier comes first among equals."""
+        drawn, starts = self._drawn_users, []
+        while drawn.next_week < inf:
+            starts += drawn.next_arrivals()
+        while starts:
+            for start in starts:
+                for row in _submissions_of_round(start):
+                    if row[0].submit_time + start.shift < drawn.until:
+                        yield row
+            starts = [
+                drawn.begin_anew(start)
+                for start in starts
+                if start.kind == LONG_TERM and start.trace.last + start.shift < drawn.until
+            ]
+
+
+def _submissions_of_round(start: Arrival) -> Iterator[_Submission]:
+    """Yield the submissions of a user in order, to the end of the trace."""
+    user, of_user, before = start.user, start.notes, start.sessions_before
+    for place, batch in enumerate(start.trace.batches[start.first :], start.first + 1):
+        notes = {**of_user, "session": before + batch.session, "batch": place}
+        for job in batch.jobs:
+            yield job, user, notes, start.shift
 
 
 _Submission = tuple[WorkloadJob, str, dict[str, Any], float]
@@ -129,19 +162,17 @@ def resample_log(workload: Workload, **options: Any) -> Workload:
     """Make a log of the jobs that :class:`Resampled` users with these options submit.
 
     As whole traces of users are shifted, each job keeps its recorded wait: its recorded end is
-    shifted like its submission. A long-term user who begins anew stays the same user.
+    shifted like its submission. A long-term user who begins anew stays the same user. Raises
+    :class:`BudgetError` for ten million jobs more than there are in the log.
     """
-    model = Resampled(workload, **options)
-    jobs: list[WorkloadJob] = []
-    watch = SubmissionWatch(Budgets(), len(workload.jobs))
-    while (now := model.next_submission()) < inf:
-        jobs += map(_as_recorded, watch.jobs_due(model, now))
-    return msgspec.structs.replace(workload, jobs=jobs)
-
-
-def _as_recorded(job: WorkloadJob) -> WorkloadJob:
-    """Return a resampled job as if it had been recorded at its shifted times."""
-    assert job.original_submission_time is not None  # each is a recorded job
-    shift = job.original_submission_time - job.submit_time
-    end = None if job.finish_time is None else job.finish_time + shift
-    return msgspec.structs.replace(job, submit_time=job.submit_time + shift, finish_time=end)
+    rows = Resampled(workload, **options).list_submissions(int(Budgets().jobs) + len(workload.jobs))
+    names = map(str, count(1)).__next__
+    resampled = copy(workload)  # whose values are not checked again
+    resampled.jobs = [make_submission(*row, names) for row in rows]
+    for job in resampled.jobs:  # as if it had been recorded at its shifted times
+        assert job.original_submission_time is not None
+        assert job.finish_time is not None
+        shift = job.original_submission_time - job.submit_time
+        job.submit_time += shift
+        job.finish_time += shift
+    return resampled
