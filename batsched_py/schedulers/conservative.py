@@ -46,25 +46,26 @@ class Conservative:
         self._starts = ValuesByNumber(inf)  # reservations, inf: none
         self._running: list[Job] = []
         self._broken = True  # no promise holds before the first pass
-        self._seen = 0
+        self._seen = self._nb_ended = 0
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Update the reservations, and start the jobs whose reservation begins by now."""
-        ended = self._take_ends_into_account(now)
+        ended = self._take_ends_into_account(now, machine)
         was_broken, self._broken = self._broken, _breaks_promises(now, machine)
         if self._broken or was_broken:
             self._begin_anew(now, queue, machine)
         else:
             if ended:
                 self._compress(now, queue)
-            self._reserve_for_new_jobs(queue)
+            self._reserve_for_new_jobs(now, queue)
         if not queue:
             return
         columns = queue.view(JobArrays)
-        if (~columns.waiting & (self._starts[columns.number] < inf)).any():
+        starts = self._starts[columns.number]
+        if ((starts < inf) > columns.waiting).any():
             self._begin_anew(now, queue, machine)  # some have left: they wait for an outage
-        is_due = columns.waiting & (self._starts[columns.number] <= now)
-        due = [columns.jobs[row] for row in is_due.nonzero()[0]]
+            starts = self._starts[columns.number]
+        due = [columns.jobs[row] for row in (starts <= now).nonzero()[0]]
         for job in sorted(due, key=lambda job: (self._key(job), job.number)):
             if job.state is JobState.WAITING and job.size <= machine.free:
                 start = float(self._starts[job.number])
@@ -76,7 +77,9 @@ class Conservative:
                     self._broken = True
                 elif start < now:  # Batsim's clock has six decimals
                     self._line.occupy(start + job.estimate, job.expected_end, job.size)
-        yield from self._wake_up(now, float(self._starts[columns.number].min()))
+        if due:
+            starts = self._starts[columns.number]
+        yield from self._wake_up(now, float(starts.min()))
 
     def _wake_up(self, now: float, due: float) -> Iterator[Decision]:
         """Ask for a call at ``due``, the first reservation, if no job is expected to end then."""
@@ -85,8 +88,11 @@ class Conservative:
         if all(job.expected_end != due for job in self._running):
             yield CallMeLater(due)
 
-    def _take_ends_into_account(self, now: float) -> bool:
+    def _take_ends_into_account(self, now: float, machine: Machine) -> bool:
         """Release the rest of the time of jobs that ended early; return whether any job ended."""
+        if machine.nb_ended == self._nb_ended:
+            return False
+        self._nb_ended = machine.nb_ended
         self._line.advance(now)
         running = []
         for job in self._running:
@@ -103,7 +109,7 @@ class Conservative:
         self._starts.clear()
         self._seen = 0
         self._running = list(machine.releases())
-        self._reserve_for_new_jobs(queue)
+        self._reserve_for_new_jobs(now, queue)
 
     def _compress(self, now: float, queue: WaitingQueue) -> None:
         if queue:
@@ -111,18 +117,20 @@ class Conservative:
             starts = self._starts[rows.number]
             self._place(rows.select(((starts > now) & (starts < inf)).nonzero()[0]))
 
-    def _reserve_for_new_jobs(self, queue: WaitingQueue) -> None:
+    def _reserve_for_new_jobs(self, now: float, queue: WaitingQueue) -> None:
         news = queue.since(self._seen)
         self._seen = queue.nb_arrived
         for job in news:
             check_estimate(job, "reservations need")
         if news:
+            self._line.advance(now)
             self._place(JobRows.of(news))
 
     def _place(self, jobs: JobRows) -> None:
         """Take the jobs' reservations back, where they have any, and make them anew."""
-        arrays = jobs.size, jobs.estimate, self._starts[jobs.number]
-        self._line, self._starts[jobs.number] = placement.replace_all(self._line, *arrays)
+        number = jobs.number
+        arrays = jobs.size, jobs.estimate, self._starts[number]
+        self._line, self._starts[number] = placement.replace_all(self._line, *arrays)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""

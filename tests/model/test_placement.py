@@ -87,6 +87,11 @@ def test_starts_are_those_of_one_by_one(
     check(kind, base, jobs)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_may_be_larger_than_machines(kind: str) -> None:
+    check(kind, [(0.0, 3), (9.0, 1 << 40)], [(1 << 39, 5.0), (1 << 40, 5.0), (2, 20.0)])
+
+
 def replaced(line: Timeline, jobs: list[tuple[int, float]], starts: list[float]) -> list[float]:
     """Take each job back and place it anew, one by one."""
     new_starts = []
@@ -115,20 +120,24 @@ def test_jobs_are_replaced_as_one_by_one(
         line, new_starts = made.replace_all(line, *arrays, np.full(len(jobs), inf))
         starts = new_starts.tolist()
         assert starts == expected
-        for gone in range(0, len(jobs), 3):
-            for some in (line, other):
-                some.release(starts[gone], starts[gone] + durations[gone], sizes[gone])
-        later = line.times[0] + 1.5
-        line.advance(later)
-        other.advance(later)
-        assert steps_of(line) == steps_of(other)
-        left = np.array([n for n in range(len(jobs)) if n % 3 and starts[n] > later], np.intp)
-        expected = replaced(other, [jobs[job] for job in left], [starts[job] for job in left])
-        columns = *arrays, new_starts
-        line, moved = made.replace_all(line, *(column[left] for column in columns))
-    assert moved.tolist() == expected
-    line.advance(later)
-    assert steps_of(line) == steps_of(other)
+        waiting = range(len(jobs))
+        for _ in range(4):
+            for gone in waiting[::3]:
+                for some in (line, other):
+                    some.release(starts[gone], starts[gone] + durations[gone], sizes[gone])
+            later = line.times[0] + 1.5
+            line.advance(later)
+            other.advance(later)
+            assert steps_of(line) == steps_of(other)
+            waiting = [n for at, n in enumerate(waiting) if at % 3 and starts[n] > later]
+            left = np.array(waiting, np.intp)
+            expected = replaced(other, [jobs[n] for n in waiting], [starts[n] for n in waiting])
+            columns = *arrays, new_starts
+            line, new_starts[left] = made.replace_all(line, *(column[left] for column in columns))
+            starts = new_starts.tolist()
+            assert new_starts[left].tolist() == expected
+            line.advance(later)
+            assert steps_of(line) == steps_of(other)
 
 
 def steps_of(line: Line) -> tuple[list[float], list[int]]:
@@ -158,6 +167,53 @@ def test_plans_that_do_not_reach_far_enough(
             patch.setattr(compiled, "REACHES", reaches)
             check(COMPILED, base, jobs)
         test_many_jobs.hypothesis.inner_test(COMPILED, seed)
+
+
+@given(bases, jobs, st.floats(0.5, 1.5))
+def test_plans_are_left_out_only_if_jobs_wait_too_long(
+    base: list[tuple[float, int]], jobs: list[tuple[int, float]], part: float
+) -> None:
+    """Some processors may be taken for ever at first, and there may be more than there are."""
+    made = way(COMPILED)
+    line = line_of([*base, (2e300, 9)])
+    sizes = np.array([size for size, _ in jobs], np.int64)
+    durations = np.array([duration for _, duration in jobs], np.float64).clip(0, 1e290)
+    starts = np.array(line.copy().place_all(sizes.tolist(), durations.tolist()))
+    waits = float(sizes @ (starts - line.times[0]))
+    found = made.place_below(line, sizes, durations, part * waits)
+    rounding = 1e-9 * sizes.sum() * (starts + durations).max(initial=0.0)
+    assert found is not None or part * waits < waits + rounding
+    assert found is None or found.tolist() == starts.tolist()
+
+
+def test_a_plan_that_is_much_worse_is_left_out() -> None:
+    """The longest jobs first, beside the shortest first."""
+    made, line = way(COMPILED), line_of([(5.0, 4)])
+    sizes, durations = np.full(100, 3), np.arange(1.0, 101.0)
+    least = float(3 * (np.cumsum(durations) - durations).sum())
+    assert made.place_below(line, sizes, durations, least) is not None
+    assert made.place_below(line, sizes, durations[::-1].copy(), 1.2 * least) is None
+
+
+@given(
+    st.sampled_from(["simple", "advanced", "fcfs-preferred", "ljf-preferred"]),
+    st.sampled_from([0.0, 20.0]),
+    st.integers(0, 10**6),
+)
+def test_dynp_decides_the_same_if_it_makes_all_plans(
+    decider: str, slackness: float, seed: int
+) -> None:
+    """With an observer, no plan is left out."""
+    outcomes = []
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (planner, placement):
+            patch.setattr(module, "MANY", 2)
+        patch.setattr(placement, "placement", way(COMPILED))
+        for watched in (False, True):
+            policy = Dynp(decider=decider, slackness=slackness)
+            policy.observer = (lambda step: None) if watched else None
+            outcomes.append((outputs(run(many_jobs(seed), policy)), policy.statistics()))
+    assert outcomes[0] == outcomes[1]
 
 
 POLICIES: dict[str, Callable[[], Any]] = {

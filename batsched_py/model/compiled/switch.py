@@ -43,6 +43,19 @@ class Placement:
         self._count(len(sizes))
         return np.array(line.copy().place_all(sizes.tolist(), durations.tolist()), np.float64)
 
+    def place_below(
+        self, line: Timeline, sizes: Integers, durations: Floats, most: float
+    ) -> Floats | None:
+        """Do the same as :meth:`place_all`; None if it is seen soon that jobs wait too long.
+
+        Their waits from the beginning on are more than ``most``: seconds, times processors. Only
+        for jobs that can all start at some time.
+        """
+        if self._compiled is None:
+            return self.place_all(line, sizes, durations)
+        starts: Floats | None = self._compiled.place_below(*_arrays(line), sizes, durations, most)
+        return starts
+
     def find_starting(self, line: Timeline, sizes: Integers, durations: Floats) -> Rows:
         """Do the same as :meth:`Timeline.find_starting` without changing ``line``."""
         if self._compiled is not None:

@@ -25,8 +25,11 @@ NB_SAMPLED = 500
 REACHES = (2.0, 8.0)
 """How far ahead jobs are placed to find those that start now, in durations of the longest job: at
 first, and if that is not far enough."""
+NB_TIMES_ASKED = 16
+"""How often it is asked, while jobs are placed, whether they wait too long."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+_NOBODY = np.empty(0, np.intp)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -51,6 +54,7 @@ def compile_all() -> None:
     sizes, durations = np.ones(1, np.int64), np.ones(1)
     line = CompiledTimeline(Timeline(1, 0.0))
     find_starting(line.times, line.free, sizes, durations)
+    place_below(line.times, line.free, sizes, durations, 0.0)
     place_all(line.times, line.free, sizes, durations)
     line.replace_all(sizes, durations, np.zeros(1))
 
@@ -167,8 +171,24 @@ def place_all(
     times, free = _with_room(beginnings, nb_jobs), _with_room(numbers, nb_jobs)
     starts = np.full(nb_jobs, inf)
     jobs = sizes, durations, _classes(sizes), _classes(durations)
-    nb = _place_all(times, free, len(beginnings), *jobs, starts, inf, False)
+    nb = _place_all(times, free, len(beginnings), *jobs, starts, inf, False, _NOBODY, inf)
     return times[:nb], free[:nb], starts
+
+
+def place_below(
+    beginnings: Floats, numbers: Integers, sizes: Integers, durations: Floats, most: float
+) -> Floats | None:
+    """Place jobs as :func:`place_all`; return the starts, None if their waits exceed ``most``.
+
+    They are seconds from the beginning, times processors. The jobs may all start at some time.
+    """
+    nb_jobs = len(sizes)
+    times, free = _with_room(beginnings, nb_jobs), _with_room(numbers, nb_jobs)
+    starts = np.full(nb_jobs, inf)
+    jobs = sizes, durations, _classes(sizes), _classes(durations)
+    order = durations.argsort()
+    nb = _place_all(times, free, len(beginnings), *jobs, starts, inf, False, order, most)
+    return None if nb < 0 else starts
 
 
 def find_starting(
@@ -187,7 +207,8 @@ def find_starting(
     for known in (*(begin + reach * longest for reach in REACHES), inf):
         times, free = _with_room(beginnings, len(sizes)), _with_room(numbers, len(sizes))
         starts = np.full(len(sizes), inf)
-        if _place_all(times, free, len(beginnings), *jobs, starts, known, True) >= 0:
+        nb = len(beginnings)
+        if _place_all(times, free, nb, *jobs, starts, known, True, _NOBODY, inf) >= 0:
             break
     begun: Integers = (starts == begin).nonzero()[0]
     return begun
@@ -269,6 +290,42 @@ def _classes(values: NDArray[Any]) -> Floats:
 
 
 @_compiled
+def _least_waits(
+    times: Floats,
+    free: Integers,
+    nb: int,
+    sizes: Integers,
+    durations: Floats,
+    shortest_first: Integers,
+    placed: int,
+) -> float:
+    """Return a lower bound of the waits of all but the first jobs, times their processors.
+
+    As if work could be divided at will: then the shortest jobs come first. A job is not in the
+    middle of its time before the middle of its work.
+    """
+    waits, segment, time = 0.0, 0, 0.0
+    for job in shortest_first:
+        work = sizes[job] * durations[job]
+        if job < placed or work == 0:
+            continue
+        middles, left = 0.0, work
+        while segment + 1 < nb:
+            until = times[segment + 1] - times[0]
+            done = max(0, free[segment]) * (until - time)
+            if done >= left:
+                break
+            middles += done * (time + until) / 2
+            left -= done
+            segment, time = segment + 1, until
+        until = time + left / free[segment]
+        middles += left * (time + until) / 2
+        time = until
+        waits += sizes[job] * (middles / work - durations[job] / 2)
+    return waits
+
+
+@_compiled
 def _place_all(
     times: Floats,
     free: Integers,
@@ -280,18 +337,27 @@ def _place_all(
     starts: Floats,
     known: float,
     now_only: bool,
+    shortest_first: Integers,
+    most: float,
 ) -> int:
     """Place jobs one after another; return the number of segments.
 
     Jobs that start from ``known`` on are not placed. Any of them may put off a job that starts
     before and ends later: then only what is before its start is known from there on. -1: it is
     not known which jobs start at the beginning. With ``now_only``, the rest is left out once no
-    further job can start there.
+    further job can start there. -1 also if the processors of all jobs wait longer than ``most``,
+    as is asked now and then.
     """
+    begin, waits, asked = times[0], 0.0, len(sizes) // NB_TIMES_ASKED
     bounds = np.empty((len(widths), len(lengths)))
     bounds[:] = -inf
     last = len(sizes) - 1
     for job in range(len(sizes)):
+        if most < inf and job > asked:
+            asked += 1 + len(sizes) // NB_TIMES_ASKED
+            left = _least_waits(times, free, nb, sizes, durations, shortest_first, job)
+            if most < waits + left < inf:
+                return -1
         while (
             now_only
             and last >= job
@@ -311,6 +377,7 @@ def _place_all(
             known = start
         if known <= times[0]:
             return -1
+        waits += size * (start - begin)
         if start < known and start < start + duration:
             nb = _take(times, free, nb, start, at, start + duration, behind, size)
         row, column = row + (widths[row] < size), column + (lengths[column] < duration)

@@ -62,19 +62,19 @@ class JobRows:
     Arrays of shape (n,): ``number`` and ``size``, and ``estimate`` and ``submit_time`` in seconds.
     """
 
-    __slots__ = ("_jobs", "_rows", "estimate", "number", "size", "submit_time")
+    __slots__ = ("_jobs", "_numbers", "_rows", "_submit_times", "estimate", "size")
 
     def __init__(
         self,
         jobs: list[Job],
         rows: Rows,
-        number: NDArray[np.int64],
         size: NDArray[np.int64],
         estimate: Floats,
-        submit_time: Floats,
+        numbers: NDArray[np.int64],
+        submit_times: Floats,
     ) -> None:
-        self._jobs, self._rows, self.number = jobs, rows, number
-        self.size, self.estimate, self.submit_time = size, estimate, submit_time
+        self._jobs, self._rows, self.size, self.estimate = jobs, rows, size, estimate
+        self._numbers, self._submit_times = numbers, submit_times  # of all rows
 
     @classmethod
     def of(cls, jobs: list[Job]) -> JobRows:
@@ -83,10 +83,20 @@ class JobRows:
         size = np.array([job.size for job in jobs], np.int64)
         estimate = np.array([job.estimate for job in jobs], np.float64)
         submit_time = np.array([job.submit_time for job in jobs], np.float64)
-        return cls(jobs, np.arange(len(jobs)), number, size, estimate, submit_time)
+        return cls(jobs, np.arange(len(jobs)), size, estimate, number, submit_time)
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    @property
+    def number(self) -> NDArray[np.int64]:
+        """Rank of the submission of each job."""
+        return self._numbers[self._rows]
+
+    @property
+    def submit_time(self) -> Floats:
+        """Submission time of each job, seconds."""
+        return self._submit_times[self._rows]
 
     def jobs(self) -> list[Job]:
         """Return the job of each row."""
@@ -95,8 +105,8 @@ class JobRows:
 
     def select(self, places: Rows | list[int]) -> JobRows:
         """Return the rows at ``places``, in their order."""
-        columns = self._rows, self.number, self.size, self.estimate, self.submit_time
-        return JobRows(self._jobs, *(column[places] for column in columns))  # type: ignore[arg-type]
+        rows, size, estimate = self._rows[places], self.size[places], self.estimate[places]
+        return JobRows(self._jobs, rows, size, estimate, self._numbers, self._submit_times)
 
 
 class JobArrays:
@@ -173,23 +183,20 @@ class JobArrays:
         came since the last call is taken out of the order of then, or inserted.
         """
         keys, rows, seen = self._orders.get(key, (np.empty(0), np.empty(0, np.intp), 0))
-        stay = self._size[rows] != GONE
-        keys, rows = keys[stay], rows[stay]
+        size = self._size[rows]
+        stay = size != GONE
+        if not stay.all():
+            keys, rows, size = keys[stay], rows[stay], size[stay]
         if seen < len(self.jobs):
             new_rows = seen + np.flatnonzero(self.waiting[seen:])
             new_keys = [key(self.jobs[row]) for row in new_rows.tolist()]
             keys, rows = np.concatenate((keys, new_keys)), np.concatenate((rows, new_rows))
             ascending = keys.argsort(kind="stable")  # Timsort: one pass, as most is sorted
             keys, rows = keys[ascending], rows[ascending]
+            size = self._size[rows]
         self._orders[key] = keys, rows, len(self.jobs)
-        return JobRows(
-            self.jobs,
-            rows,
-            self._number[rows],
-            self._size[rows],
-            self._estimate[rows],
-            self._submit_time[rows],
-        )
+        estimate = self._estimate[rows]
+        return JobRows(self.jobs, rows, size, estimate, self._number, self._submit_time)
 
     def add(self, job: Job) -> None:
         """Append a row; only the queue does this."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any
 
 import msgspec
@@ -68,6 +69,10 @@ class Dynp(OrderSwitching):
         self._decide: Decider = DECIDERS[name](preferred_reading)
         self._full = one_of("when", when, ("full", "half")) == "full"
         self._value = make_plan_metric(metric, first_jobs, within)
+        is_whole = first_jobs is None and within is None
+        by_widths = is_whole and metric in ("ARTwW", "SLDwA")
+        self._best_only = by_widths and preferred_reading == "minimum"
+        """Whether the value of a plan does not matter if it is known to be worse than another."""
         self._slackness = number("slackness", slackness, 0, 100)
         legacy = boolean("legacy_fcfs_list_order", legacy_fcfs_list_order)
         self._lists: OrderedLists = LegacyList() if legacy else OrderedLists()
@@ -100,16 +105,28 @@ class Dynp(OrderSwitching):
     ) -> Plan:
         old = self.active
         planner, lists = self.planner, self._lists
-        plans = {
-            policy: planner.make_plan(base, lists.sort_jobs(policy, planner, queue, nb_planned))
+        orders = {
+            policy: lists.sort_jobs(policy, planner, queue, nb_planned)
             for policy in lists.order_policies(old)
         }
-        values = {policy: self._value(plans[policy], now) for policy in POLICIES}
+        plans = {old: planner.make_plan(base, orders[old])}
+        best_only = self._best_only and self.observer is None
+        if best_only:
+            others = {policy: jobs for policy, jobs in orders.items() if policy != old}
+            plans |= planner.make_plans_below(base, others, plans[old])
+        values = dict.fromkeys(POLICIES, inf)
+        values |= {policy: self._value(plan, now) for policy, plan in plans.items()}
+        if not best_only or min(values, key=values.__getitem__) == "ljf":  # its case needs all
+            for policy in orders:
+                if policy not in plans:
+                    plans[policy] = planner.make_plan(base, orders[policy])
+                    values[policy] = self._value(plans[policy], now)
         compared = apply_slackness(values, old, self._slackness)
         new = self._decide(compared, old)
         self.counts.count_step(find_case(compared, old), old, new)
         self.active = new
         if self.observer is not None:
             history = list(zip(base.times, base.free, strict=True))
+            plans = {policy: plans[policy] for policy in orders}
             self.observer(SelfTuningStep(now, history, plans, values, old, new))
         return plans[new]

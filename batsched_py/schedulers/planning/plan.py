@@ -118,6 +118,19 @@ class PlanOfRows(Plan):
         chosen = ((starts < inf) & (starts <= latest)).nonzero()[0][:most]
         return PlanOfRows(self._rows.select(chosen), starts[chosen])
 
+    def sum_estimates(self) -> float:
+        """Return the sum of the estimates, seconds."""
+        return float(self._rows.estimate.sum())
+
+    def sum_waits(self, begin: float) -> float:
+        """Return how long the jobs wait from ``begin`` on: seconds, times processors.
+
+        It is rounded up by more than all errors of rounding.
+        """
+        size, starts = self._rows.size, self.array
+        latest = float(starts.max() + self._rows.estimate.max())
+        return float(size.dot(starts - begin)) + 1e-9 * float(size.sum()) * latest
+
     def evaluate(self, term: Term) -> list[float]:
         """Return the value of a function of size, estimate, submission and start for each job."""
         rows = self._rows

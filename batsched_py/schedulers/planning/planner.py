@@ -136,6 +136,28 @@ class Planner:
             return Plan(jobs, lambda: line.copy().place_all(sizes, estimates), starting)
         return Plan(jobs, line.copy().place_all(sizes, estimates))
 
+    def make_plans_below(
+        self, line: Timeline, orders: dict[str, list[Job] | JobRows], plan: Plan
+    ) -> dict[str, Plan]:
+        """Return plans of the same jobs as in ``plan`` in other ``orders``, by their names.
+
+        A plan may be missing: its response times, weighted by processors, add up to more.
+        """
+        most = inf
+        if isinstance(plan, PlanOfRows) and self._decides_now_only(line, plan.sum_estimates()):
+            most = plan.sum_waits(line.times[0])
+        plans = {}
+        for name, jobs in orders.items():
+            if most == inf or isinstance(jobs, list):
+                plans[name] = self.make_plan(line, jobs)
+                continue
+            from batsched_py.model.compiled.switch import placement
+
+            starts = placement.place_below(line, jobs.size, jobs.estimate, most)
+            if starts is not None:
+                plans[name] = PlanOfRows(jobs, starts)
+        return plans
+
     def _decides_now_only(self, line: Timeline, total_estimate: float) -> bool:
         """Tell whether decisions need only the jobs that start now: no wake-ups, no rejections."""
         return (
