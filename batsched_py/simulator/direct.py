@@ -16,7 +16,7 @@ from typing import Any
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import ENDED, RUNNING, Job
 from batsched_py.model.system import System
-from batsched_py.model.user_model import find_profile
+from batsched_py.model.user_model import UserModel, find_profile
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.decision_rules import explain_refusal_by_both
@@ -29,7 +29,12 @@ from batsched_py.simulator.jobs import RUNNING as SIMULATED_RUNNING
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome, make_deadlock_error, make_late_error
 from batsched_py.simulator.platform.hosts import Platform, ProcessorSpeeds
-from batsched_py.simulator.profiles import Profile, has_known_length, parse_registered
+from batsched_py.simulator.profiles import (
+    Profile,
+    has_known_length,
+    make_usual_profile,
+    parse_registered,
+)
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.workload import Workload, WorkloadJob
 
@@ -175,17 +180,11 @@ class DirectSimulation(System):
         users, name = self.users, job.profile
         assert users is not None
         profile, content = self._profiles.get(name), None
-        if profile is None or self._dilated is not None:
-            content = find_profile(job, users)
         if profile is None:
-            assert content is not None
-            if not has_known_length(content):
-                raise InvariantError(
-                    f"{type(users).__name__} submitted job {job.id} with the profile {name!r}: "
-                    "expected a delay, or a computation without communication, as are all of its "
-                    "profiles when the simulation begins"
-                )
-            profile = self._profiles[name] = parse_registered(name, content)
+            profile = make_usual_profile(users.profiles.get(name)) or _read_profile(job, users)
+            self._profiles[name] = profile
+        if self._dilated is not None:
+            content = find_profile(job, users)
         description = JobDescription(
             job_id, self.now, size, name, job.walltime, job.estimate, job.user, extra
         )
@@ -257,3 +256,18 @@ class DirectSimulation(System):
         if simulated.finish_time > self.now:  # else it ends by itself
             end_by_kill(simulated, self.now, computes=simulated.profile.is_parallel_task)
         heappush(self._ends, (self.now, next(self._rank), job))
+
+
+def _read_profile(job: WorkloadJob, users: UserModel) -> Profile:
+    """Return the profile of a job of users; raises :class:`InvariantError` for an unknown length.
+
+    :class:`WorkloadError` if Batsim would refuse it.
+    """
+    content = find_profile(job, users)
+    if not has_known_length(content):
+        raise InvariantError(
+            f"{type(users).__name__} submitted job {job.id} with the profile {job.profile!r}: "
+            "expected a delay, or a computation without communication, as are all of its profiles "
+            "when the simulation begins"
+        )
+    return parse_registered(job.profile, content)

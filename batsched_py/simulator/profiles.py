@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import WorkloadError
+from batsched_py.units import LATEST_TIME
 from batsched_py.workload.batsim.profile_fields import (
     ComposedFields,
     DelayFields,
@@ -47,6 +48,8 @@ class Composed(msgspec.Struct, frozen=True):
     """The depth of composed profiles: 1 if no part is composed."""
 
 
+_NUMBERS = frozenset((int, float))
+_USUAL_FLOPS = 1e100
 Body = Parallel | Composed | SendFields | ReceiveFields
 DEEPEST = 100
 """The greatest depth of composed profiles."""
@@ -100,6 +103,27 @@ def has_known_length(profile: Mapping[str, Any]) -> bool:
     )
 
 
+def make_usual_profile(profile: Any) -> Profile | None:
+    """Return a delay or a computation as most logs have, None for one that needs a closer look."""
+    if type(profile) is not dict:
+        return None
+    fields: dict[str, Any] = profile
+    kind, nb_fields = fields.get("type"), len(fields)
+    if kind == "delay" and nb_fields == 2:
+        delay: Any = fields.get("delay")
+        if type(delay) in _NUMBERS and 0 < delay <= LATEST_TIME:
+            return Profile(float(delay))
+    elif kind == "parallel_homogeneous" and nb_fields == 3:
+        flops: Any = fields.get("cpu")
+        if type(flops) in _NUMBERS and 0 <= flops <= _USUAL_FLOPS and _is_zero(fields.get("com")):
+            return Profile(None, float(flops))
+    return None
+
+
+def _is_zero(amount: Any) -> bool:
+    return type(amount) in _NUMBERS and bool(amount == 0)
+
+
 def parse_registered(
     name: str, profile: Mapping[str, Any], find: Callable[[str], Profile | None] | None = None
 ) -> Profile:
@@ -142,6 +166,9 @@ class _Parser:
         if name in self._open or depth > DEEPEST:
             raise _too_deep(name)
         profile = self._profiles[name]
+        if usual := make_usual_profile(profile):
+            self._parsed[name] = usual
+            return usual
         fields = read_profile(f"profile {name!r}", profile, self._profiles.__contains__)
         if isinstance(fields, ComposedFields):
             self._open.add(name)
