@@ -8,7 +8,7 @@ other, is left out.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 from typing import Any
@@ -22,6 +22,7 @@ from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.decision_rules import explain_refusal_by_both
 from batsched_py.protocol.dilated_jobs import DilatedJobs
 from batsched_py.protocol.messages import JobDescription
+from batsched_py.simulator.agenda import FEW_ENTRIES
 from batsched_py.simulator.ended_jobs import FinishedJobs
 from batsched_py.simulator.execution import end_by_kill, set_end
 from batsched_py.simulator.jobs import FORGOTTEN, SUBMITTED, JobRegistry, SimulatedJob
@@ -54,6 +55,8 @@ class DirectSimulation(System):
         "_finished",
         "_jobs",
         "_later",
+        "_longer",
+        "_nb_kills",
         "_profiles",
         "_rank",
         "_speeds",
@@ -71,6 +74,10 @@ class DirectSimulation(System):
         """The jobs of the workload that are not submitted yet, the next one last."""
         self._profiles: dict[str, Profile] = {}
         """Those of the users' jobs."""
+        self._longer: dict[str, Profile] = {}
+        """Those of jobs that run longer where they are placed."""
+        self._nb_kills = 0
+        """Number of kills since the ends of killed jobs were last removed."""
         self._dilated: DilatedJobs | None = None
         """None unless the policy may let jobs run longer."""
         self._finished: FinishedJobs | list[SimulatedJob] = []
@@ -188,7 +195,7 @@ class DirectSimulation(System):
         description = JobDescription(
             job_id, self.now, size, name, job.walltime, job.estimate, job.user, extra
         )
-        is_usual = size > 0 and (job.walltime or 1) > 0 and job.id.isalnum()
+        is_usual = size > 0 and job.id.isalnum() and (job.walltime is None or job.walltime > 0)
         if not is_usual and (reason := explain_refusal_by_both(description)):
             raise InvariantError(f"{type(users).__name__} submitted job {job.id}: {reason}")
         return self._add(SimulatedJob(description, profile), content)
@@ -233,9 +240,9 @@ class DirectSimulation(System):
                 case m.RejectJob():
                     self._drop(waiting)
                 case m.RegisterProfile(profile_name=name, profile=content):
-                    self._profiles[name] = parse_registered(name, content)
+                    self._longer[name] = parse_registered(name, content)
                 case m.RegisterJob(job=form):
-                    self._jobs[job.id] = SimulatedJob(form, self._profiles[form.profile])
+                    self._jobs[job.id] = SimulatedJob(form, self._longer[form.profile])
                 case m.ExecuteJob():
                     self._execute(job)
 
@@ -256,6 +263,11 @@ class DirectSimulation(System):
         if simulated.finish_time > self.now:  # else it ends by itself
             end_by_kill(simulated, self.now, computes=simulated.profile.is_parallel_task)
         heappush(self._ends, (self.now, next(self._rank), job))
+        self._nb_kills += 1
+        if self._nb_kills > FEW_ENTRIES + len(self._ends) // 2:
+            self._ends[:] = [end for end in self._ends if end[2].state is RUNNING]
+            heapify(self._ends)
+            self._nb_kills = 0
 
 
 def _read_profile(job: WorkloadJob, users: UserModel) -> Profile:

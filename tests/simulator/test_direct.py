@@ -24,6 +24,7 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.options.budgets import Budgets
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.simulator.agenda import FEW_ENTRIES
 from batsched_py.simulator.direct import DirectSimulation
 from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.engine import Options, Simulator
@@ -217,6 +218,33 @@ def test_a_run_time_that_is_not_known_when_the_job_starts(profile: dict[str, Any
     """Where such a profile is there from the beginning, messages are exchanged."""
     with pytest.raises(InvariantError, match=r"Adds .* job 2 .* 'new'"):
         run(DirectSimulation(Fcfs(), Adds(profile)), make_homogeneous(2), None)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"size": 0}, {"walltime": 0.0}, {"id": "a!b"}, {"profile": "unknown"}]
+)
+def test_a_job_that_batsim_refuses(wrong: dict[str, Any]) -> None:
+    fields: dict[str, Any] = {"id": "a", "submit_time": 0.0, "size": 1, "profile": "d0"}
+    users = Returning([WorkloadJob(**fields | wrong)], 0)
+    with pytest.raises(InvariantError, match=f"Returning .* job {(fields | wrong)['id']}"):
+        run(DirectSimulation(Fcfs(), users), make_homogeneous(2), None)
+
+
+def test_ends_of_killed_jobs_take_no_memory() -> None:
+    """Of each job that is killed, the end that it would have had is left out."""
+
+    class KillsAll(Fcfs):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Any:
+            nonlocal most
+            most = max(most, len(direct._ends))
+            yield from [Kill(job) for job in machine.releases() if job.number]
+            yield from super().schedule(now, queue, machine)
+
+    most = 0
+    jobs = [J(0, 1, 10**5), *(J(number, 1, 10**6) for number in range(3 * FEW_ENTRIES))]
+    direct = DirectSimulation(KillsAll())
+    run(direct, make_homogeneous(2), workload(jobs, 2))
+    assert FEW_ENTRIES < most < 2.5 * FEW_ENTRIES
 
 
 @pytest.mark.parametrize("kind", [DirectSimulation, DecisionProcess])
