@@ -239,7 +239,7 @@ def _(bench: Bench) -> Measured:
     )
 
 
-@row("output", "jobs.csv, schedule.csv and metrics against the loop", wanted=0.35)
+@row("output", "jobs.csv, schedule.csv and metrics against the loop", wanted=0.5)
 def _(bench: Bench) -> Measured:
     load = bench.workload()
 

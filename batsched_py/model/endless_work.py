@@ -8,7 +8,7 @@ from math import inf
 
 from batsched_py.errors import BudgetError
 from batsched_py.model.policy import Scheduler
-from batsched_py.model.user_model import UserModel, check_submissions
+from batsched_py.model.user_model import UserModel, take_submissions
 from batsched_py.options.budgets import Budgets, make_budget_error
 from batsched_py.workload.workload import WorkloadJob
 
@@ -97,7 +97,7 @@ class SubmissionWatch:
         if type(jobs) is not list or not jobs or not _ONLY_JOBS.issuperset(map(type, jobs)):
             at_once = self._nb_jobs - self._nb_before
             room = min(self._most_at_once - at_once, self._most - self._nb_jobs)
-            submitted = check_submissions(jobs, users, now, at_once)
+            submitted = take_submissions(users, now, at_once, jobs=jobs)
             jobs = list(islice(submitted, room + 1))  # it may be endless
         self._nb_jobs += len(jobs)
         if self._nb_jobs > self._most or self._nb_jobs - self._nb_before > self._most_at_once:

@@ -184,21 +184,17 @@ def find_profile(job: WorkloadJob, users: UserModel) -> dict[str, Any]:
     return profile
 
 
-def take_submissions(users: UserModel, now: float, before: int = 0) -> Iterator[WorkloadJob]:
+def take_submissions(
+    users: UserModel, now: float, before: int = 0, *, jobs: Any = None
+) -> Iterator[WorkloadJob]:
     """Give the jobs that users submit ``now``, after ``before`` jobs at the same instant.
 
-    Raises :class:`InvariantError` for an object that is no job, and if they submit none and are
-    still due.
+    ``jobs`` are what they returned if they were asked already. Raises :class:`InvariantError` for
+    an object that is no job, and if they submit none and are still due.
     """
-    return check_submissions(users.jobs_to_submit(now), users, now, before)
-
-
-def check_submissions(
-    jobs: Any, users: UserModel, now: float, before: int = 0
-) -> Iterator[WorkloadJob]:
-    """Give ``jobs``, which users submit, as :func:`take_submissions` does."""
+    given = users.jobs_to_submit(now) if jobs is None else jobs
     job = None
-    for job in iterate_returned(jobs, users, "jobs_to_submit"):
+    for job in iterate_returned(given, users, "jobs_to_submit"):
         if not isinstance(job, WorkloadJob):
             raise InvariantError(
                 f"{type(users).__name__} submitted {job!r} at {now}: expected a WorkloadJob, such "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError, parameter
@@ -15,59 +15,44 @@ from batsched_py.schedulers.partitioned import adapt_to_partitions, unwrap_polic
 from batsched_py.workload.load import is_batsim_json
 
 if TYPE_CHECKING:
-    from batsched_py.model.policy import Scheduler
     from batsched_py.model.user_model import UserModel
     from batsched_py.workload.workload import Workload
 
 D = TypeVar("D")
 
 
-class Plugins(NamedTuple):
-    """The policy and the users of one run."""
-
-    scheduler: Scheduler
-    users: UserModel | None
-    """None: the jobs are submitted at their recorded times."""
-
-
-def make_plugins(
+def make_driver(
+    choose: Callable[[UserModel | None], Callable[..., D]],
     settings: ProcessSettings,
     workload: Workload | None,
     machine: ResolvedMachine,
     objects: PluginObjects = BY_NAME,
-) -> Plugins:
-    """Return the policy and the users that ``settings`` name; the users, if any, get ``workload``.
+    **options: Any,
+) -> D:
+    """Make the policy and the users that ``settings`` name, and a driver of both.
 
-    ``objects`` are in place of what the settings name. Raises :class:`UsageError` for plug-ins and
-    options that do not fit.
+    ``choose`` returns the class of the driver for the users, which are None if the jobs are
+    submitted at their recorded times. Users submit ``workload``. ``objects`` are in place of what
+    the settings name. Raises :class:`UsageError` for plug-ins and options that do not fit.
     """
     policy = adapt_to_partitions(lambda: objects.make_scheduler(settings), machine.description)
     users: UserModel | None = None
+    nb_recorded = 0
     if workload is not None and settings.dynamic:
         from numpy.random import SeedSequence
 
         seed = SeedSequence(settings.seed).spawn(1)[0]
         users = objects.make_users(settings, workload.copy(), seed)
-    return Plugins(policy, users)
-
-
-def make_driver(
-    driver: Callable[..., D],
-    plugins: Plugins,
-    settings: ProcessSettings,
-    workload: Workload | None,
-    machine: ResolvedMachine,
-    **options: Any,
-) -> D:
-    """Return a ``driver`` of policy and users: a scheduler, or a simulation without messages."""
-    return driver(
-        *plugins,
+        nb_recorded = len(workload.jobs)
+    return choose(users)(
+        policy,
+        users,
         shake=settings.shake,
         sites=machine.sites,
         description=machine.description,
         speed_factor=settings.speed_factor,
         budgets=settings.budgets,
-        nb_recorded=0 if plugins.users is None or workload is None else len(workload.jobs),
+        nb_recorded=nb_recorded,
         **options,
     )
 
@@ -79,14 +64,12 @@ def make_process(
     *,
     six_decimals: bool = False,
 ) -> DecisionProcess:
-    """Return the scheduler that ``settings`` describe; its users, if any, submit ``workload``.
+    """Return the scheduler that ``settings`` describe, as :func:`make_driver` makes it.
 
-    ``six_decimals`` is for simulators whose times come with six decimals. Raises
-    :class:`UsageError` for plug-ins and options that do not fit.
+    ``six_decimals`` is for simulators whose times come with six decimals.
     """
-    plugins = make_plugins(settings, workload, machine)
     return make_driver(
-        DecisionProcess, plugins, settings, workload, machine, six_decimals=six_decimals
+        lambda users: DecisionProcess, settings, workload, machine, six_decimals=six_decimals
     )
 
 

@@ -14,8 +14,7 @@ from weakref import ref
 import msgspec
 
 from batsched_py.errors import PluginError, UsageError, parameter
-from batsched_py.model.policy import Scheduler
-from batsched_py.model.user_model import UserModel
+from batsched_py.model.system import System
 from batsched_py.plugins import plugins
 from batsched_py.run.stored_values import EMBEDDED, ProcessSettings, Run
 from batsched_py.schedulers.partitioned import unwrap_policy
@@ -71,15 +70,16 @@ class PluginObjects(msgspec.Struct, frozen=True):
             lambda: plugins.make_users(given, name, workload, options, seed),
         )
 
-    def named(
-        self, run: Run, scheduler: Scheduler, users: UserModel | None
-    ) -> tuple[Run, list[str]]:
+    def named(self, run: Run, system: System) -> tuple[Run, list[str]]:
         """Return the run with the names of objects that factories made, and notes on them.
 
         The notes warn of what a name cannot store, such as the arguments of an instance.
         """
         notes = []
-        for name, made in (("scheduler", unwrap_policy(scheduler)), ("users", users)):
+        for name, made in (
+            ("scheduler", unwrap_policy(system.scheduler)),
+            ("users", system.users),
+        ):
             given = getattr(self, name)
             if given is None or inspect.isclass(given):
                 continue

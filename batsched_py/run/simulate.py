@@ -17,13 +17,14 @@ from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.counters import read_counters
 from batsched_py.model.policy import Scheduler, may_dilate
+from batsched_py.model.system import System
 from batsched_py.model.user_model import UserModel, makes_up_jobs, reacts
 from batsched_py.plugins.isolated_run import isolate
 from batsched_py.plugins.plugins import RIGID
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.run_files import to_stored_sites
 from batsched_py.run.backends.dispatch import run_outside
-from batsched_py.run.make_process import Plugins, check_limits, make_driver, make_plugins
+from batsched_py.run.make_process import check_limits, make_driver
 from batsched_py.run.notes import make_notes
 from batsched_py.run.progress import describe_progress, show_progress
 from batsched_py.run.resolved_run import ResolvedRun, resolve
@@ -189,22 +190,26 @@ def _execute(
     """Simulate a run whose plug-ins are isolated from others."""
     run, machine, workload = resolved.run, resolved.machine, resolved.workload
     # For another process too: mistakes are found here.
-    plugins = make_plugins(run, workload, machine, resolved.plugins)
+    part = None if recording is None else recording.part
+    system = make_driver(
+        partial(_choose_driver, run, workload, messages=messages or part is not None),
+        run,
+        workload,
+        machine,
+        resolved.plugins,
+    )
     nodes = machine.nb_processors or workload.nb_res
-    if not makes_up_jobs(plugins.users):
+    if not makes_up_jobs(system.users):
         limited = inf if run.platform and not machine.nb_processors else nodes
-        check_limits(plugins.scheduler, workload, limited)
-    run, plugin_notes = resolved.plugins.named(run, *plugins)
+        check_limits(system.scheduler, workload, limited)
+    run, plugin_notes = resolved.plugins.named(run, system)
     resolved = msgspec.structs.replace(resolved, run=run)
     stored = _stored(run)
-    registers = run.dynamic or may_dilate(plugins.scheduler, machine.sites)
-    part = None if recording is None else recording.part
+    registers = run.dynamic or may_dilate(system.scheduler, machine.sites)
     details: dict[str, Any] | None = None
     begin = time.perf_counter()
     if run.backend == EMBEDDED:
-        output: Output = _embedded(
-            resolved, nodes, plugins, part, progress, registers=registers, messages=messages
-        )
+        output: Output = _embedded(resolved, nodes, system, part, progress, registers=registers)
     else:
         root = None if folder is None else Path(folder)
         output, details = run_outside(
@@ -212,9 +217,9 @@ def _execute(
         )
     wall_time = time.perf_counter() - begin
     # Those of another process are gone with it.
-    counted, fault = _statistics(plugins) if details is None else ({"statistics": None}, None)
+    counted, fault = _statistics(system) if details is None else ({"statistics": None}, None)
     notes = [*workload.notes, *machine.notes, *plugin_notes]
-    notes += make_notes(resolved, plugins.scheduler, output)
+    notes += make_notes(resolved, system.scheduler, output)
     settings = {
         "input": {
             "name": workload.name,
@@ -228,7 +233,7 @@ def _execute(
         **({"partitions": make_partition_texts(machine.description)} if run.machine else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
-        "users_react": reacts(plugins.users),
+        "users_react": reacts(system.users),
         "notes": [*notes, fault] if fault else notes,
         "versions": dict(versions()),
         **({"provenance": {"files": resolved.files}} if resolved.files else {}),
@@ -248,59 +253,55 @@ def _execute(
 def _embedded(
     resolved: ResolvedRun,
     nodes: int,
-    plugins: Plugins,
+    system: DirectSimulation | DecisionProcess,
     record: Path | None,
     progress: bool | None,
     *,
     registers: bool,
-    messages: bool,
 ) -> EmbeddedOutput:
     """Simulate in this process."""
-    run, machine = resolved.run, resolved.machine
-    workload = None if run.dynamic else resolved.workload
-    platform = machine.hosts(nodes, run.speed_factor)
-    ready = plugins, run, resolved.workload, machine
-    nb_jobs = None if workload is None else len(workload.jobs)
-    if not messages and record is None and _can_be_direct(run, plugins.users, workload):
-        direct = make_driver(DirectSimulation, *ready)
-        with show_progress(partial(describe_progress, direct, nb_jobs), progress):
-            return EmbeddedOutput(direct.run(platform, workload), machine.sites)
-    process = make_driver(DecisionProcess, *ready)
-    simulator = Simulator(
-        platform,
-        [] if workload is None else [workload],
-        Options(
-            dynamic_jobs=registers,
-            profile_reuse=registers,
-            shake=run.shake,
-            each_event=run.each_event,
-            budgets=run.budgets,
-        ),
-    )
-    with show_progress(partial(describe_progress, process, nb_jobs), progress):
+    run, workload, sites = resolved.run, resolved.workload, resolved.machine.sites
+    platform = resolved.machine.hosts(nodes, run.speed_factor)
+    nb_jobs = None if run.dynamic else len(workload.jobs)
+    with show_progress(partial(describe_progress, system, nb_jobs), progress):
+        if isinstance(system, DirectSimulation):
+            return EmbeddedOutput(system.run(platform, None if run.dynamic else workload), sites)
+        simulator = Simulator(
+            platform,
+            [] if run.dynamic else [workload],
+            Options(
+                dynamic_jobs=registers,
+                profile_reuse=registers,
+                shake=run.shake,
+                each_event=run.each_event,
+                budgets=run.budgets,
+            ),
+        )
         if record is None:
-            return EmbeddedOutput(simulator.run(process.answer), machine.sites)
+            return EmbeddedOutput(simulator.run(system.answer), sites)
         with Recorder(record) as recorder:
-            outcome = simulator.run(record_messages(process.answer, recorder))
-            return EmbeddedOutput(outcome, machine.sites)
+            return EmbeddedOutput(simulator.run(record_messages(system.answer, recorder)), sites)
 
 
-def _can_be_direct(run: Run, users: UserModel | None, workload: Workload | None) -> bool:
-    """Tell whether a run needs no messages: events come by instant, and run times are known."""
-    submitted = users if workload is None else workload
-    return (
-        run.shake is None
-        and not run.each_event
-        and submitted is not None
-        and all(map(has_known_length, submitted.profiles.values()))
-    )
+def _choose_driver(
+    run: Run, workload: Workload, users: UserModel | None, *, messages: bool
+) -> Callable[..., DirectSimulation | DecisionProcess]:
+    """Return the class that simulates a run: with messages where these, or the events, matter.
+
+    Without messages, the events of an instant stay together, and all run times are known.
+    """
+    if messages or run.backend != EMBEDDED or run.shake is not None or run.each_event:
+        return DecisionProcess
+    profiles = workload.profiles if users is None else users.profiles
+    is_known = all(map(has_known_length, profiles.values()))
+    return DirectSimulation if is_known else DecisionProcess
 
 
-def _statistics(plugins: Plugins) -> tuple[dict[str, Any], str | None]:
+def _statistics(system: System) -> tuple[dict[str, Any], str | None]:
     """Return the counters of the policy and of the users, and the fault of a counter or None."""
     try:
-        counted = read_counters(plugins.scheduler)
-        of_users = read_counters(plugins.users)
+        counted = read_counters(system.scheduler)
+        of_users = read_counters(system.users)
     except InvariantError as error:
         return {"statistics": None}, str(error)
     return {"statistics": counted, **({"user_statistics": of_users} if of_users else {})}, None

@@ -107,21 +107,16 @@ def make_usual_profile(profile: Any) -> Profile | None:
     """Return a delay or a computation as most logs have, None for one that needs a closer look."""
     if type(profile) is not dict:
         return None
-    fields: dict[str, Any] = profile
-    kind, nb_fields = fields.get("type"), len(fields)
+    kind, nb_fields = profile.get("type"), len(profile)
     if kind == "delay" and nb_fields == 2:
-        delay: Any = fields.get("delay")
+        delay = profile.get("delay", 0)
         if type(delay) in _NUMBERS and 0 < delay <= LATEST_TIME:
             return Profile(float(delay))
     elif kind == "parallel_homogeneous" and nb_fields == 3:
-        flops: Any = fields.get("cpu")
-        if type(flops) in _NUMBERS and 0 <= flops <= _USUAL_FLOPS and _is_zero(fields.get("com")):
+        flops, com = profile.get("cpu", 0), profile.get("com", 1)
+        if not com and _NUMBERS.issuperset((type(flops), type(com))) and 0 <= flops <= _USUAL_FLOPS:
             return Profile(None, float(flops))
     return None
-
-
-def _is_zero(amount: Any) -> bool:
-    return type(amount) in _NUMBERS and bool(amount == 0)
 
 
 def parse_registered(
