@@ -135,7 +135,8 @@ def _carry_out(planned: PlannedCampaign, *, dry_run: bool, report: bool) -> _Don
         return None
     failures, tables = planned.run(chosen)
     _say_failures(failures)
-    _say_verified(planned.verified, failures)
+    if planned.options.verify is not None:
+        _say_verified(planned.verified, failures)
     done = _Done(failures)
     if tables:
         from batsched_py.campaign.campaign_folder import open_results
@@ -215,13 +216,15 @@ def _say_failures(failures: list[Failure]) -> None:
 
 def _say_verified(verified: list[PreparedRun], failures: list[Failure]) -> None:
     """Say how many runs gave the same with messages between scheduler and simulator."""
+    if not verified:
+        say("note: nothing was verified: no run was new, and by the embedded simulator")
+        return
     failed = {failure.run.folder for failure in failures}
-    if verified:
-        equal = sum(run.folder not in failed for run in verified)
-        say(
-            f"simulated {_runs(len(verified))} twice, with messages between scheduler and "
-            f"simulator, too: {equal} gave the same results"
-        )
+    equal = sum(run.folder not in failed for run in verified)
+    say(
+        f"simulated {_runs(len(verified))} twice, with messages between scheduler and simulator, "
+        f"too: {equal} gave the same results"
+    )
 
 
 def _check_failures(runs: list[PreparedRun], failures: list[Failure]) -> None:

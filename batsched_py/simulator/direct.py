@@ -278,8 +278,8 @@ def _read_profile(job: WorkloadJob, users: UserModel) -> Profile:
     content = find_profile(job, users)
     if not has_known_length(content):
         raise InvariantError(
-            f"{type(users).__name__} submitted job {job.id} with the profile {job.profile!r}: "
-            "expected a delay, or a computation without communication, as are all of its profiles "
-            "when the simulation begins"
+            f"{type(users).__name__} submitted job {job.id} with the profile {job.profile!r}, "
+            "which is no delay and no computation without communication: expected one such profile "
+            "in its profiles already when the simulation begins"
         )
     return parse_registered(job.profile, content)
