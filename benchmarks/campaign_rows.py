@@ -46,12 +46,12 @@ def in_a_campaign(bench: Bench, log: Path, text: str) -> Measured:
     )
 
 
-@row("campaign-sample", "a run of the sample log in a campaign against the floor's loop", wanted=6)
+@row("campaign-sample", "a run of the sample log in a campaign against the floor's loop", wanted=8)
 def _(bench: Bench) -> Measured:
     return in_a_campaign(bench, find_log("sample"), RUN)
 
 
-@row("campaign-bootstrap", "a resampled run in a campaign against the floor's loop", wanted=7.5)
+@row("campaign-bootstrap", "a resampled run in a campaign against the floor's loop", wanted=10)
 def _(bench: Bench) -> Measured:
     short = SHORT if bench.log == find_log("sample") else ""
     return in_a_campaign(bench, bench.log, BOOTSTRAP + short)
@@ -68,7 +68,7 @@ def whole(bench: Bench) -> Callable[[], float]:
     return run
 
 
-@row("campaign-whole", "18 runs with their report against the floor's process")
+@row("campaign-whole", "18 runs with their report against the floor's process", wanted=107)
 def _(bench: Bench) -> Measured:
     return bench.paired(
         lambda: by_the_floor(bench, bench.log).seconds,
