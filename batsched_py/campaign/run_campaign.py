@@ -101,9 +101,15 @@ class PlannedCampaign:
 
     def _select_verified(self, runs: Collection[PreparedRun]) -> list[PreparedRun]:
         """Select the part of the runs that is simulated with messages, too, by their hashes."""
-        embedded = [run for run in runs if run.task.settings.backend == EMBEDDED]
-        most = ceil((self.options.verify or 0) * len(embedded))
-        return sorted(embedded, key=lambda run: read_hash(run.folder))[:most]
+        direct = [
+            run
+            for run in runs
+            if run.task.settings.backend == EMBEDDED
+            and run.task.settings.shake is None
+            and not run.task.settings.each_event
+        ]
+        most = ceil((self.options.verify or 0) * len(direct))
+        return sorted(direct, key=lambda run: read_hash(run.folder))[:most]
 
     @contextmanager
     def _executor(self, runs: Collection[PreparedRun]) -> Iterator[Executor]:

@@ -217,7 +217,7 @@ def _say_failures(failures: list[Failure]) -> None:
 def _say_verified(verified: list[PreparedRun], failures: list[Failure]) -> None:
     """Say how many runs gave the same with messages between scheduler and simulator."""
     if not verified:
-        say("note: nothing was verified: no run was new, and by the embedded simulator")
+        say("note: nothing was verified: no new run was simulated without messages")
         return
     failed = {failure.run.folder for failure in failures}
     equal = sum(run.folder not in failed for run in verified)

@@ -94,7 +94,9 @@ class SubmissionWatch:
         if now > self._instant:
             self._instant, self._nb_before = now, self._nb_jobs
         jobs = users.jobs_to_submit(now)
-        if type(jobs) is not list or not jobs or not _ONLY_JOBS.issuperset(map(type, jobs)):
+        if type(jobs) is list and jobs and _ONLY_JOBS.issuperset(map(type, jobs)):  # mostly
+            jobs = jobs.copy()  # the model may change its own list when a job is refused
+        else:
             at_once = self._nb_jobs - self._nb_before
             room = min(self._most_at_once - at_once, self._most - self._nb_jobs)
             submitted = take_submissions(users, now, at_once, jobs=jobs)

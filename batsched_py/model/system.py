@@ -228,7 +228,6 @@ class System(ABC):
                 break
             jobs = self._submissions.jobs_due(users, now)
             if self._random is not None:
-                jobs = jobs[:]
                 self._random.shuffle(jobs)
             for job in jobs:
                 self._submit(job, users)

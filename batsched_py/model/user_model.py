@@ -86,7 +86,11 @@ class UserModel(Protocol):
 
     @property
     def profiles(self) -> Mapping[str, dict[str, Any]]:
-        """The Batsim profiles of all jobs that the model submits, by name."""
+        """The Batsim profiles of all jobs that the model submits, by name.
+
+        A model may add profiles later. If jobs communicate or are composed of parts, a profile of
+        this kind must be there before the simulation.
+        """
 
     def next_submission(self) -> float:
         """Return when the next job is due (seconds), inf if none is before another job ends.

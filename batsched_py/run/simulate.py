@@ -146,10 +146,9 @@ def execute(
 
     ``folder`` is where another process as back end finds its inputs and leaves its outputs,
     logs and commands (None: a temporary one). ``recording`` is where the messages go; the file
-    is there once :meth:`~.Recording.keep` of it or of the result was called. With ``messages``
-    scheduler and simulator exchange messages even where the same result is found without them, in
-    half of the time. The run neither sees what plug-ins changed in an earlier run, nor changes a
-    later one.
+    is there once :meth:`~.Recording.keep` of it or of the result was called. With ``messages``,
+    scheduler and simulator always exchange messages, which takes longer and changes no result. The
+    run neither sees what plug-ins changed in an earlier run, nor changes a later one.
     """
     with isolate(resolved.run.seed) as notes:
         result = _execute(resolved, folder, recording, progress, messages=messages)
@@ -160,7 +159,8 @@ def execute(
 def verify(resolved: ResolvedRun, result: Result) -> None:
     """Simulate a run again, with messages between scheduler and simulator.
 
-    Raises :class:`InvariantError` if anything differs from ``result``.
+    Raises :class:`InvariantError` if its jobs, its schedule or its number of messages differ from
+    those of ``result``.
     """
     again = execute(resolved, progress=False, messages=True)
     for name, text, other in (

@@ -1,9 +1,9 @@
 """Simulates jobs of known length without messages: users, policy and machine in one loop.
 
-The schedule, and all that is counted, is as with a
-:class:`~batsched_py.decision_process.DecisionProcess` in a
-:class:`~batsched_py.simulator.engine.Simulator`. What these say to each other, and check of each
-other, is left out.
+It gives the schedule and the counters that a
+:class:`~batsched_py.decision_process.DecisionProcess` and a
+:class:`~batsched_py.simulator.engine.Simulator` give, but leaves out the messages between them and
+the checks of these messages.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class DirectSimulation(System):
         self._rank = count()
         """Of the same instant, the job that was started first ends first."""
         self._jobs: dict[str, SimulatedJob] = {}
-        """Those that wait or run, by the id that the policy knows."""
+        """The jobs that wait or run, by the id that the policy knows."""
         self._later: list[SimulatedJob] = []
         """The jobs of the workload that are not submitted yet, the next one last."""
         self._profiles: dict[str, Profile] = {}
-        """Those of the users' jobs."""
+        """The profiles of the users' jobs, by name."""
         self._longer: dict[str, Profile] = {}
-        """Those of jobs that run longer where they are placed."""
+        """The profiles of jobs that run longer where they are placed, by name."""
         self._nb_kills = 0
         """Number of kills since the ends of killed jobs were last removed."""
         self._dilated: DilatedJobs | None = None
@@ -95,7 +95,12 @@ class DirectSimulation(System):
             self._finished = FinishedJobs()
         if self.may_dilate:
             profiles = {} if workload is None else {STATIC: workload.profiles}
-            self._dilated = DilatedJobs(profiles, reuse=True, speed_factor=self._speed_factor)
+            self._dilated = DilatedJobs(
+                profiles,
+                reuse=True,
+                speed_factor=self._speed_factor,
+                refused=lambda form, profile: explain_refusal_by_both(form),
+            )
         first = inf
         if workload is not None:
             self._later = JobRegistry(Options()).load(STATIC, workload)[::-1]
@@ -217,6 +222,12 @@ class DirectSimulation(System):
 
     def _execute(self, job: Job) -> None:
         simulated, processors = self._jobs[job.id], job.processors
+        size = simulated.description.size
+        if processors.size != size and not simulated.profile.total:
+            raise InvariantError(
+                f"job {job.id} of size {size} was started on {processors.size} processors: "
+                "a policy must not change the size of a job"
+            )
         simulated.state = SIMULATED_RUNNING
         simulated.alloc = processors
         simulated.start_time = self.now

@@ -92,11 +92,13 @@ class Profile(msgspec.Struct, gc=False):
         return body.flops / nb_executors, body.com / nb_executors
 
 
-def has_known_length(profile: Mapping[str, Any]) -> bool:
+def has_known_length(profile: Any) -> bool:
     """Tell whether a job with this Batsim profile has a known run time when it starts.
 
     That is so for a delay, and for a computation without communication.
     """
+    if not isinstance(profile, dict):  # of a user model: an error once a job has it
+        return False
     kind = profile.get("type")
     return kind == "delay" or (
         kind in ("parallel_homogeneous", "parallel_homogeneous_total") and profile.get("com") == 0

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batsched_py import simulate
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import BatschedError, InvariantError
 from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
@@ -30,6 +31,7 @@ from batsched_py.simulator.ended_jobs import EndedJobs
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.outcome import Outcome
 from batsched_py.simulator.platform.hosts import Platform, make_grid, make_homogeneous
+from batsched_py.simulator.profiles import has_known_length
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.units import LATEST_TIME
@@ -204,6 +206,16 @@ class Adds(Returning):
         return super().jobs_to_submit(now)
 
 
+@pytest.mark.parametrize("profile", [None, 5, "delay", {"type": "composed", "seq": ["d0"]}])
+def test_an_odd_profile_that_no_job_has(profile: Any) -> None:
+    """It is no fault; messages are exchanged, since the length of such a job is not known."""
+    assert not has_known_length(profile)
+    users = Returning([WorkloadJob(id="1", submit_time=0.0, size=1, profile="d0")], 0)
+    users.profiles = {**PROFILES, "odd": profile}
+    result = simulate(workload([J(0, 1, 1)], 1), users=lambda *_, **__: users)
+    assert result.table.ran.all()
+
+
 def test_a_profile_may_be_made_during_the_simulation() -> None:
     users = Adds({"type": "delay", "delay": 5})
     outcome = run(DirectSimulation(Fcfs(), users), make_homogeneous(2), None)
@@ -228,6 +240,43 @@ def test_a_job_that_batsim_refuses(wrong: dict[str, Any]) -> None:
     users = Returning([WorkloadJob(**fields | wrong)], 0)
     with pytest.raises(InvariantError, match=f"Returning .* job {(fields | wrong)['id']}"):
         run(DirectSimulation(Fcfs(), users), make_homogeneous(2), None)
+
+
+@pytest.mark.parametrize("kind", [DirectSimulation, DecisionProcess])
+def test_users_may_change_their_list_when_a_job_is_refused(kind: type[System]) -> None:
+    class Forgets(Returning):
+        def __init__(self) -> None:
+            sizes = (9, 1, 1)  # the first one is too large for the machine
+            super().__init__([], 0)
+            self.jobs = [
+                WorkloadJob(id=str(number), submit_time=0.0, size=size, profile="d0")
+                for number, size in enumerate(sizes)
+            ]
+            self.due = 0.0
+
+        def next_submission(self) -> float:
+            return self.due
+
+        def jobs_to_submit(self, now: float) -> Any:
+            self.due = inf
+            return self.jobs
+
+        def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+            self.jobs.remove(job.submitted)
+
+    outcome = run(kind(Fcfs(), Forgets()), make_homogeneous(4), None)
+    assert sorted(job.description.id for job in outcome.jobs) == ["dyn!0", "dyn!1", "dyn!2"]
+
+
+def test_a_policy_that_changes_the_size_of_a_job() -> None:
+    class Shrinks(Fcfs):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Any:
+            for job in queue:
+                job.size = 1
+                yield Start(job)
+
+    with pytest.raises(InvariantError, match="w0!0000 of size 2"):
+        run(DirectSimulation(Shrinks()), make_homogeneous(4), workload([J(0, 2, 3)], 4))
 
 
 def test_ends_of_killed_jobs_take_no_memory() -> None:

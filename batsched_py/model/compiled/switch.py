@@ -46,10 +46,10 @@ class Placement:
     def place_below(
         self, line: Timeline, sizes: Integers, durations: Floats, most: float
     ) -> Floats | None:
-        """Do the same as :meth:`place_all`; None if it is seen soon that jobs wait too long.
+        """Do the same as :meth:`place_all`, or return None once the jobs wait too long.
 
-        Their waits from the beginning on are more than ``most``: seconds, times processors. Only
-        for jobs that can all start at some time.
+        That is longer than ``most``, the sum of the waits from the beginning, each in seconds
+        times processors. Only for jobs that can all start at some time.
         """
         if self._compiled is None:
             return self.place_all(line, sizes, durations)

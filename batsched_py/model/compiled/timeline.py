@@ -26,7 +26,7 @@ REACHES = (2.0, 8.0)
 """How far ahead jobs are placed to find those that start now, in durations of the longest job: at
 first, and if that is not far enough."""
 NB_TIMES_ASKED = 16
-"""How often it is asked, while jobs are placed, whether they wait too long."""
+"""Number of checks, while jobs are placed, whether they wait too long."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _NOBODY = np.empty(0, np.intp)

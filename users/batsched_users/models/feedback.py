@@ -142,7 +142,7 @@ class ThinkTimeFeedback:
 
 
 def _marked(job: WorkloadJob, user: str, notes: dict[str, Any], shift: float) -> WorkloadJob:
-    """Return a resampled job as :func:`make_submission` does; nobody else has it, so no copy."""
+    """Return a resampled job as :func:`make_submission` does, without a copy: it has one user."""
     original = job.submit_time + shift
     job.extra |= {**notes, ORIGINAL_SUBMISSION: original}
     job.original_submission_time = original

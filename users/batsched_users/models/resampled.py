@@ -117,7 +117,7 @@ class Resampled:
     def list_submissions(self, most: int) -> list[_Submission]:
         """List the submissions of all users in order, of which :func:`resample_log` makes a log.
 
-        The model submits the same ones if it is asked for them, and is not to be asked then. Raises
+        These are the jobs that the model would submit. It must submit none afterwards. Raises
         :class:`BudgetError` for more than ``most``.
         """
         rows = list(islice(self._all_rounds(), most + 1))
