@@ -25,8 +25,9 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from batsched_py.errors import UsageError, parameter
 from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
-from batsched_py.processors.sets import count_in_text, from_text
+from batsched_py.processors.sets import from_text
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
+from batsched_py.results.jobs_file import count_processors
 from batsched_py.support import palette
 from batsched_py.support.step_functions import Array, Intervals
 from batsched_py.units import DAY, HOUR, WEEK
@@ -218,7 +219,7 @@ def _times(ran: pd.DataFrame) -> tuple[Array, Array, Array]:
 
 def _sizes(ran: pd.DataFrame) -> Array:
     """Return how many processors each job got."""
-    return np.array(list(map(count_in_text, ran["allocated_resources"].tolist())), dtype=float)
+    return np.array(list(map(count_processors, ran["allocated_resources"].tolist())), dtype=float)
 
 
 def _window(ran: pd.DataFrame, time: TimeOptions) -> tuple[float, float]:

@@ -224,12 +224,6 @@ def from_text(text: str, most: int = MOST_PROCESSORS) -> ProcessorSet:
 
 
 @lru_cache(1 << 16)
-def count_in_text(text: str) -> int:
-    """Return the size of the set that :func:`from_text` reads; raises as that does."""
-    return len(from_text(text))
-
-
-@lru_cache(1 << 16)
 def _interval(part: str, most: int) -> tuple[int, int]:
     if len(part) > _LONGEST:
         raise ProtocolError(f"interval {quote(part)}: expected numbers below {most}")

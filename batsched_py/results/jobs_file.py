@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from math import isfinite, nan
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 
 from batsched_py.errors import InputError, ProtocolError
 from batsched_py.files.readers import csv_rows, numbered_csv_rows, read_text
-from batsched_py.processors.sets import NO_PROCESSORS, count_in_text, from_text
+from batsched_py.processors.sets import NO_PROCESSORS, from_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
 from batsched_py.protocol.dilated_jobs import PLACED, find_original, is_replaced
 from batsched_py.results.batsim5_tables import convert_jobs
@@ -32,6 +33,12 @@ _BATCH = 128  # rows at a time: so few stay in the cache, and that is twice as f
 Numbers = dict[str, Column]
 Texts = dict[str, list[str]]
 JobKey = tuple[str, str]
+
+
+@lru_cache(1 << 16)
+def count_processors(text: str) -> int:
+    """Return the size of a set of processors, read by :func:`.sets.from_text`."""
+    return len(from_text(text))
 
 
 def read_jobs(
@@ -123,7 +130,7 @@ def _table(
     size = none
     if "allocated_resources" in texts:
         places = np.where(ran, np.array(texts["allocated_resources"], object), "").tolist()
-        sizes = [count_in_text(place) if place else 0 for place in places]
+        sizes = [count_processors(place) if place else 0 for place in places]
         size = np.array(sizes, dtype=np.float64)
     else:
         sites = ()  # it is not known where jobs ran
