@@ -52,8 +52,8 @@ class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
     verify: Annotated[
         float | None,
         Setting(
-            "Part of the runs (such as 0.05) to simulate twice: with messages between scheduler "
-            "and simulator, too. A run fails if its results differ.",
+            "Part of the runs (such as 0.05) to simulate twice, with and without messages between "
+            "scheduler and simulator. A run fails if its results differ.",
             "PART",
         ),
     ] = None

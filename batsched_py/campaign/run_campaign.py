@@ -48,7 +48,7 @@ class PlannedCampaign:
         self.runs = self.all_runs
         """Those of the shard; all without one."""
         self.verified: list[PreparedRun] = []
-        """Those that :meth:`run` simulated with messages, too."""
+        """The runs that :meth:`run` simulated twice, with and without messages."""
         if options.share is not None:
             self.runs = select_shard(self.all_runs, *options.share)
 
@@ -100,7 +100,7 @@ class PlannedCampaign:
             return failures, results.write_table()
 
     def _select_verified(self, runs: Collection[PreparedRun]) -> list[PreparedRun]:
-        """Select the part of the runs that is simulated with messages, too, by their hashes."""
+        """Select the part of the runs to simulate twice, in the order of their hashes."""
         direct = [
             run
             for run in runs
@@ -168,11 +168,11 @@ def run_campaign(
     ``replications`` is how often each combination is repeated, instead of as the file says;
     ``quick`` takes the small size that the file names. ``retry_failed`` runs only what failed
     before, ``only_missing`` only what was not tried. ``verify`` is the part of the runs that is
-    simulated twice: with messages between scheduler and simulator, too. ``cluster`` is the address
-    of a dask scheduler, or a queueing system (``slurm``), which is asked for ``jobs`` jobs.
-    ``shard`` such as ``"3/20"`` runs only that share. ``machine``, ``backend``, ``batsim``,
-    ``batsim_log``, ``timeouts`` and ``budgets`` are as in :func:`~batsched_py.simulate`, for all
-    runs and instead of what the file says. ``progress`` shows a bar on standard error.
+    simulated twice, with and without messages. ``cluster`` is the address of a dask scheduler, or a
+    queueing system (``slurm``), which is asked for ``jobs`` jobs. ``shard`` such as ``"3/20"`` runs
+    only that share. ``machine``, ``backend``, ``batsim``, ``batsim_log``, ``timeouts`` and
+    ``budgets`` are as in :func:`~batsched_py.simulate`, for all runs and instead of what the file
+    says. ``progress`` shows a bar on standard error.
 
     Returns the :class:`CampaignResults` of the folder: ``runs`` is a data frame with a row per run
     that has finished (times in seconds), ``failures`` lists the runs that failed and why.

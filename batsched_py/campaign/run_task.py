@@ -53,7 +53,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     code: str = ""
     """Digest of the code that it is to be simulated by; "": whatever there is."""
     verify: bool = False
-    """Whether it is simulated twice: with messages between scheduler and simulator, too."""
+    """Whether it is simulated twice, with and without messages."""
     measure: str | None = None
     """``file.py:function``: from a result to further columns."""
     keep: str = "jobs"

@@ -222,8 +222,8 @@ def _say_verified(verified: list[PreparedRun], failures: list[Failure]) -> None:
     failed = {failure.run.folder for failure in failures}
     equal = sum(run.folder not in failed for run in verified)
     say(
-        f"simulated {_runs(len(verified))} twice, with messages between scheduler and simulator, "
-        f"too: {equal} gave the same results"
+        f"simulated {_runs(len(verified))} twice, with and without messages between scheduler and "
+        f"simulator: {equal} gave the same results"
     )
 
 

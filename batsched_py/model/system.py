@@ -374,7 +374,7 @@ class System(ABC):
 
     @contextmanager
     def name_time_in_errors(self) -> Iterator[None]:
-        """Name the time in errors of plug-ins; one that leaves Python is an error, too."""
+        """Add the time to errors of plug-ins, and make an error of a SystemExit."""
         try:
             yield
         except SystemExit as error:  # only a plug-in can have asked for that

@@ -79,15 +79,12 @@ class JobDescription(
 
     def make_job(self) -> Job:
         """Return the job as policies see it, before it has a number."""
-        estimate, walltime = self.estimate, self.walltime
-        if estimate is None:
-            estimate = inf if walltime is None else walltime
         return Job(
             self.id,
             0,
             self.size,
-            walltime,
-            estimate,
+            self.walltime,
+            self.expected_run_time,
             self.submit_time,
             self.extra,
             self.user or "",

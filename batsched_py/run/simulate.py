@@ -189,8 +189,8 @@ def _execute(
 ) -> Result:
     """Simulate a run whose plug-ins are isolated from others."""
     run, machine, workload = resolved.run, resolved.machine, resolved.workload
-    # For another process too: mistakes are found here.
     part = None if recording is None else recording.part
+    # For another process too: mistakes are found here.
     system = make_driver(
         partial(_choose_driver, run, workload, messages=messages or part is not None),
         run,
@@ -286,9 +286,10 @@ def _embedded(
 def _choose_driver(
     run: Run, workload: Workload, users: UserModel | None, *, messages: bool
 ) -> Callable[..., DirectSimulation | DecisionProcess]:
-    """Return the class that simulates a run: with messages where these, or the events, matter.
+    """Return the class that drives policy and users: by messages only if the run needs them.
 
-    Without messages, the events of an instant stay together, and all run times are known.
+    It does if ``messages`` says so, under another back end, if the events of an instant come in
+    parts or another order, and if the run time of a job may be unknown when it starts.
     """
     if messages or run.backend != EMBEDDED or run.shake is not None or run.each_event:
         return DecisionProcess

@@ -233,7 +233,7 @@ class DirectSimulation(System):
         simulated.start_time = self.now
         duration = simulated.profile.delay
         if duration is None:
-            speed = self._speeds.uniform or self._speeds.find_least(processors)
+            speed = self._speeds.find_least(processors)
             duration = simulated.profile.compute_duration(speed, processors.size)
         set_end(simulated, duration)
         heappush(self._ends, (simulated.finish_time, next(self._rank), job))

@@ -116,11 +116,10 @@ class ProcessorSpeeds:
     """The speed of each processor of a platform (flop/s), in its first power state."""
 
     def __init__(self, platform: Platform) -> None:
-        self.uniform = platform.uniform_speed
-        """The speed of all processors, None if they differ."""
+        self._uniform = platform.uniform_speed
         self._of_speed: list[tuple[float, ProcessorSet]] = []
         """The processors of each speed, the slowest first, if speeds differ."""
-        if self.uniform is None:
+        if self._uniform is None:
             numbers: dict[float, list[int]] = {}
             for number, host in enumerate(platform.hosts):
                 numbers.setdefault(host.speed, []).append(number)
@@ -128,8 +127,8 @@ class ProcessorSpeeds:
 
     def find_least(self, processors: ProcessorSet) -> float:
         """Return the speed of the slowest of ``processors``, which decides how long a job takes."""
-        if self.uniform is not None:
-            return self.uniform
+        if self._uniform is not None:
+            return self._uniform
         return next(speed for speed, of_it in self._of_speed if of_it & processors)
 
 
