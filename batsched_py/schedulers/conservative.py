@@ -65,7 +65,15 @@ class Conservative:
         if ((starts < inf) > columns.waiting).any():
             self._begin_anew(now, queue, machine)  # some have left: they wait for an outage
             starts = self._starts[columns.number]
-        due = [columns.jobs[row] for row in (starts <= now).nonzero()[0]]
+        first = float(starts.min())
+        if first <= now:
+            due = [columns.jobs[row] for row in (starts <= now).nonzero()[0]]
+            yield from self._start_due(now, due, machine)
+            first = float(self._starts[columns.number].min())
+        yield from self._wake_up(now, first)
+
+    def _start_due(self, now: float, due: list[Job], machine: Machine) -> Iterator[Decision]:
+        """Start the jobs whose reservation begins by ``now``, as far as they fit."""
         for job in sorted(due, key=lambda job: (self._key(job), job.number)):
             if job.state is JobState.WAITING and job.size <= machine.free:
                 start = float(self._starts[job.number])
@@ -77,9 +85,6 @@ class Conservative:
                     self._broken = True
                 elif start < now:  # Batsim's clock has six decimals
                     self._line.occupy(start + job.estimate, job.expected_end, job.size)
-        if due:
-            starts = self._starts[columns.number]
-        yield from self._wake_up(now, float(starts.min()))
 
     def _wake_up(self, now: float, due: float) -> Iterator[Decision]:
         """Ask for a call at ``due``, the first reservation, if no job is expected to end then."""

@@ -77,7 +77,7 @@ class Placement:
             if self._compiled is None or len(sizes) < MANY:
                 jobs = sizes.tolist(), durations.tolist(), starts.tolist()
                 return line, np.array(line.replace_all(*jobs), np.float64)
-            compiled: CompiledTimeline = self._compiled.CompiledTimeline(line)
+            compiled: CompiledTimeline = self._compiled.CompiledTimeline(line, sizes, durations)
         else:
             compiled = line
         return compiled, compiled.replace_all(sizes, durations, starts)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.model import timeline
-from batsched_py.model.timeline import MANY, Timeline
+from batsched_py.model.timeline import Timeline
 
 NB_CLASSES = 20
 """The most classes of sizes and of durations: see ``timeline.LatestStarts``."""
@@ -52,24 +52,24 @@ def cache_compiled_code() -> None:
 def compile_all() -> None:
     """Compile all functions now, so that an error of numba shows at once."""
     sizes, durations = np.ones(1, np.int64), np.ones(1)
-    line = CompiledTimeline(Timeline(1, 0.0))
+    line = CompiledTimeline(Timeline(1, 0.0), sizes, durations)
     find_starting(line.times, line.free, sizes, durations)
     place_below(line.times, line.free, sizes, durations, 0.0)
     place_all(line.times, line.free, sizes, durations)
+    line.advance(0.0)
+    line.occupy(0.0, 1.0, 1)
     line.replace_all(sizes, durations, np.zeros(1))
 
 
 @_compiled
 def _at(values: Floats, nb: int, value: float) -> int:
     """Return which of the ``nb`` ascending values is the last that is not above ``value``."""
-    low, high = 0, nb
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
+    low = 0
+    while nb > 1:  # without branches, which a processor could not foresee
+        half = nb // 2
+        low += half if values[low + half] <= value else 0
+        nb -= half
+    return low if values[0] <= value else -1
 
 
 @_compiled
@@ -107,19 +107,28 @@ def _fits_first(times: Floats, free: Integers, nb: int, size: int, duration: flo
 
 
 @_compiled
-def _insert(times: Floats, free: Integers, nb: int, at: int, time: float) -> int:
-    """Divide segment ``at - 1`` at ``time``, and return the number of segments.
+def _insert(
+    times: Floats, free: Integers, nb: int, at: int, time: float, stays: int
+) -> tuple[int, int]:
+    """Divide segment ``at - 1`` at ``time``; return the new segment, and the number of segments.
 
-    The next segments move up to one that is like the segment before it, and takes its place.
+    The segments up to the nearest one that is like the segment before it move, and take its place:
+    to the right, or to the left if that one comes behind the segment ``stays``.
     """
-    last = at
-    while last < nb and free[last] != free[last - 1]:
-        last += 1
-    for segment in range(last, at, -1):
-        times[segment] = times[segment - 1]
-        free[segment] = free[segment - 1]
+    left, right = at - 1, at
+    while right < nb and free[right] != free[right - 1]:
+        if left > stays:
+            if free[left] == free[left - 1]:
+                for segment in range(left, at - 1):
+                    times[segment], free[segment] = times[segment + 1], free[segment + 1]
+                times[at - 1] = time
+                return at - 1, nb
+            left -= 1
+        right += 1
+    for segment in range(right, at, -1):
+        times[segment], free[segment] = times[segment - 1], free[segment - 1]
     times[at], free[at] = time, free[at - 1]
-    return max(nb, last + 1)
+    return at, max(nb, right + 1)
 
 
 @_compiled
@@ -135,12 +144,11 @@ def _take(
 ) -> int:
     """Subtract ``size`` in ``[start, end)``; return the number of segments."""
     if times[at] < start:
-        at += 1
-        nb = _insert(times, free, nb, at, start)
+        at, nb = _insert(times, free, nb, at + 1, start, 0)
         behind = _at(times, nb, end)
         behind += times[behind] < end
     if end < inf and (behind == nb or times[behind] > end):
-        nb = _insert(times, free, nb, behind, end)
+        behind, nb = _insert(times, free, nb, behind, end, at)
     for segment in range(at, behind):
         free[segment] -= size
     return nb
@@ -217,46 +225,65 @@ def find_starting(
 class CompiledTimeline:
     """A compiled :class:`~batsched_py.model.timeline.Timeline` whose reservations stay.
 
-    Its methods do the same as those of the same names.
+    Its methods do the same as those of the same names. It keeps lower bounds of the starts of
+    jobs by classes of sizes and durations. They are lowered only where more became free.
     """
 
-    def __init__(self, line: Timeline) -> None:
-        self.times = np.array(line.times, np.float64)
-        self.free = np.array(line.free, np.int64)
+    def __init__(self, line: Timeline, sizes: Integers, durations: Floats) -> None:
+        """Make it from ``line``, for jobs of about these ``sizes`` and ``durations`` (seconds)."""
+        self._nb = len(line.times)
+        self._times = np.array(line.times, np.float64)
+        self._free = np.array(line.free, np.int64)
+        """Times and free processors in the first places, and room for more."""
+        self._widths = np.unique(np.append(1.0, _quantiles(sizes)))
+        self._lengths = np.unique(np.append(0.0, _quantiles(durations)))
+        self._bounds = np.full((len(self._widths), len(self._lengths)), -inf)
 
     def replace_all(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
         """Take back jobs that begin at ``starts``, place each anew, and return the new starts."""
-        if self.free.min() < 0:
-            return self._replaced_by_python(sizes, durations, starts)
-        if len(sizes) >= MANY and starts.min() == inf:
-            self.times, self.free, starts = place_all(self.times, self.free, sizes, durations)
-            return starts
         starts = starts.copy()
-        times, free = (
-            _with_room(self.times, 3 * len(starts)),
-            _with_room(self.free, 3 * len(starts)),
-        )
-        nb = _replace_all(times, free, len(self.times), sizes, durations, starts)
-        self.times, self.free = times[:nb], free[:nb]
+        line = self._with_room(3 * len(starts))
+        nb = _replace_all(*line, sizes, durations, starts, *self._known())
+        if nb < 0:
+            return self._replaced_by_python(sizes, durations, starts)
+        self._nb = nb
         return starts
+
+    def _with_room(self, nb_more: int) -> tuple[Floats, Integers, int]:
+        """Return times, free processors and their number, after having made room for more."""
+        needed = self._nb + nb_more + 1
+        if needed > len(self._times):
+            self._times = _with_room(self._times, 2 * needed)
+            self._free = _with_room(self._free, 2 * needed)
+        return self._times, self._free, self._nb
+
+    @property
+    def times(self) -> Floats:
+        """Times at which the number of free processors changes, the beginning first."""
+        return self._times[: self._nb]
+
+    @property
+    def free(self) -> Integers:
+        """Free processors from each of these times on."""
+        return self._free[: self._nb]
+
+    def _known(self) -> tuple[Floats, Floats, Floats]:
+        """Return the classes, and the bounds of each."""
+        return self._widths, self._lengths, self._bounds
 
     def _replaced_by_python(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
         """Place jobs anew by Python, as more processors are taken than the machine has."""
         line = Timeline(0, 0.0)
         line.times, line.free = self.times.tolist(), self.free.tolist()
         new_starts = line.replace_all(sizes.tolist(), durations.tolist(), starts.tolist())
-        self.times, self.free = np.array(line.times), np.array(line.free)
+        self._times, self._free = np.array(line.times), np.array(line.free)
+        self._nb = len(line.times)
+        self._bounds[:] = -inf
         return np.array(new_starts, np.float64)
 
     def occupy(self, start: float, end: float, size: int) -> None:
         """Take ``size`` processors in ``[start, end)`` whether they are free or not."""
-        start = max(start, float(self.times[0]))
-        if start < end:
-            at = int(self.times.searchsorted(start, "right")) - 1
-            behind = int(self.times.searchsorted(end))
-            times, free = _with_room(self.times, 1), _with_room(self.free, 1)
-            nb = _take(times, free, len(self.times), start, at, end, behind, size)
-            self.times, self.free = times[:nb], free[:nb]
+        self._nb = _occupy(*self._with_room(2), start, end, size, *self._known())
 
     def release(self, start: float, end: float, size: int) -> None:
         """Give back ``size`` processors in ``[start, end)``."""
@@ -264,11 +291,7 @@ class CompiledTimeline:
 
     def advance(self, now: float) -> None:
         """Let the timeline begin at ``now`` (seconds), and drop earlier times."""
-        at = max(0, self.times.searchsorted(now, "right") - 1)
-        times, free = self.times[at:], self.free[at:]
-        changes = np.append(True, free[1:] != free[:-1]).nonzero()[0]
-        self.times, self.free = times[changes], free[changes]
-        self.times[0] = max(self.times[0], now)
+        self._nb = _advance(self._times, self._free, self._nb, now)
 
 
 def _with_room(values: NDArray[Any], nb_more: int) -> NDArray[Any]:
@@ -277,12 +300,15 @@ def _with_room(values: NDArray[Any], nb_more: int) -> NDArray[Any]:
 
 
 def _classes(values: NDArray[Any]) -> Floats:
-    """Return some of the values, ascending, the least first (a sort compiles for seconds).
+    """Return some of the values, ascending, the least first.
 
     Of few values nothing is returned but 0, which all reach: finding classes takes longer.
     """
-    if len(values) < timeline.BOUNDS_PAY:
-        return np.zeros(1)
+    return np.zeros(1) if len(values) < timeline.BOUNDS_PAY else _quantiles(values)
+
+
+def _quantiles(values: NDArray[Any]) -> Floats:
+    """Return some of the values, ascending, the least first (a sort compiles for seconds)."""
     some = np.sort(values[:: 1 + len(values) // NB_SAMPLED])
     if len(some) < len(values):
         some[0] = values.min()
@@ -386,27 +412,131 @@ def _place_all(
 
 
 @_compiled
-def _replace_all(
-    times: Floats, free: Integers, nb: int, sizes: Integers, durations: Floats, starts: Floats
+def _lower_bounds(
+    times: Floats,
+    free: Integers,
+    nb: int,
+    start: float,
+    end: float,
+    widths: Floats,
+    lengths: Floats,
+    bounds: Floats,
+) -> None:
+    """Lower the bounds of the jobs that may start earlier since more is free in ``[start, end)``.
+
+    Those start where enough is free for long enough, if a part of that time lies in it.
+    """
+    begin = _at(times, nb, start)
+    for row in range(len(widths)):
+        width, at, fits = widths[row], begin, False
+        while at > 0 and free[at] >= width and free[at - 1] >= width:
+            at -= 1
+        while at < nb and times[at] < end:
+            if free[at] < width:
+                at += 1
+                continue
+            fits = True
+            first, column = times[at], 0
+            while column < len(lengths):
+                until = first + lengths[column]
+                while at < nb and times[at] < until and free[at] >= width:
+                    at += 1
+                if at < nb and times[at] < until:
+                    break
+                bounds[row, column] = min(bounds[row, column], first)
+                column += 1
+            while at < nb and times[at] < end and free[at] >= width:
+                at += 1
+        if not fits:
+            break
+
+
+@_compiled
+def _occupy(
+    times: Floats,
+    free: Integers,
+    nb: int,
+    start: float,
+    end: float,
+    size: int,
+    widths: Floats,
+    lengths: Floats,
+    bounds: Floats,
 ) -> int:
-    """Place jobs anew; return the number of segments.
+    """Subtract ``size`` in ``[start, end)``, from the beginning on; return the number of segments.
+
+    A negative ``size`` lowers bounds.
+    """
+    start = max(start, times[0])
+    if start < end:
+        at, behind = _at(times, nb, start), _at(times, nb, end)
+        behind += times[behind] < end
+        nb = _take(times, free, nb, start, at, end, behind, size)
+        if size < 0:
+            _lower_bounds(times, free, nb, start, end, widths, lengths, bounds)
+    return nb
+
+
+@_compiled
+def _advance(times: Floats, free: Integers, nb: int, now: float) -> int:
+    """Drop what is before ``now``, and steps without a change; return the number of segments."""
+    first = max(0, _at(times, nb, now))
+    times[first] = max(times[first], now)
+    left = 0
+    for segment in range(first, nb):
+        if segment == first or free[segment] != free[left - 1]:
+            times[left], free[left] = times[segment], free[segment]
+            left += 1
+    return left
+
+
+@_compiled
+def _replace_all(
+    times: Floats,
+    free: Integers,
+    nb: int,
+    sizes: Integers,
+    durations: Floats,
+    starts: Floats,
+    widths: Floats,
+    lengths: Floats,
+    bounds: Floats,
+) -> int:
+    """Place jobs anew; return the number of segments, -1 if anything is taken that is not there.
 
     A job can only move to where others leave enough until it begins: only what it moves by is
-    taken and given back.
+    taken and given back. It begins where it fits as a whole, not before its bound, or where
+    enough is free from then on until it begins now.
     """
+    if free[:nb].min() < 0:
+        return -1
     for job in range(len(sizes)):
         start, size, duration = starts[job], sizes[job], durations[job]
         end = start + duration
-        latest = start if start < end else inf
-        at, behind = _fit(times, free, nb, 0, size, duration, latest)
-        if at < nb:
-            starts[job] = begin = times[at]
-            until = min(begin + duration, latest)
-            if begin < until:
-                nb = _take(times, free, nb, begin, at, until, behind, size)
-            if start < end:
-                start = max(start, begin + duration)
-                at, behind = _at(times, nb, start), _at(times, nb, end)
-                behind += times[behind] < end
-                nb = _take(times, free, nb, start, at, end, behind, -size)
+        latest, last = inf, nb
+        if start < end:
+            latest, last = start, _at(times, nb, start)
+            last += times[last] < start
+            while last > 0 and free[last - 1] >= size:
+                last -= 1
+        row, column = _at(widths, len(widths), size), _at(lengths, len(lengths), duration)
+        at = last
+        if last == nb or bounds[row, column] < times[last]:
+            at = max(0, _at(times, last, bounds[row, column]))
+            at, behind = _fit(times, free, last, at, size, duration, inf)
+        begin = times[at] if at < nb else inf
+        until = min(begin + duration, latest)
+        row, column = row + (widths[row] < size), column + (lengths[column] < duration)
+        _raise_bounds(bounds, row, column, begin)
+        if begin >= latest:
+            continue
+        starts[job] = begin
+        if at == last:
+            behind = _at(times, nb, until)
+            behind += times[behind] < until
+        if begin < until:
+            nb = _take(times, free, nb, begin, at, until, behind, size)
+        if start < end:
+            start = max(start, begin + duration)
+            nb = _occupy(times, free, nb, start, end, -size, widths, lengths, bounds)
     return nb
