@@ -37,11 +37,13 @@ FURTHER_COLUMNS = {
     "queue": TEXT,
 }
 """Columns after those, each only if a job of the run has it."""
-_CARRIED = {
+_AS_THEY_COME = {
     name: unit
     for name, unit in (ADDED_COLUMNS | FURTHER_COLUMNS).items()
-    if name not in ("user", "lateness", "estimate")  # which are not written as they came
+    if name not in ("user", "lateness", "estimate")
 }
+_TEXTS = frozenset(name for name, unit in _AS_THEY_COME.items() if unit == TEXT)
+_NUMBERS = {name: unit for name, unit in _AS_THEY_COME.items() if unit != TEXT}
 _UNREADABLE = re.compile("[\0\r\n\ud800-\udfff]")
 
 
@@ -56,17 +58,18 @@ def check_fields(job_id: str, texts: Sequence[Any], extra: Mapping[str, Any]) ->
         for name, value in zip(("id", "profile", "user"), (job_id, *texts), strict=True):
             _check_text(job_id, name, value)
     for name, value in extra.items():
-        unit = _CARRIED.get(name)
-        if unit is None or value is None:
-            continue
-        if unit == TEXT:
-            if isinstance(value, str) and not value.isprintable():
-                _check_text(job_id, name, value)
-        elif not (type(value) is float and isfinite(value)) and (
-            not _is_read_as_number(value)
-            or (name == ORIGINAL_SUBMISSION and not isfinite(float(value)))
-        ):
-            raise JobError(f"job {job_id!r}: {name} is {_shown(value)}, expected {unit}")
+        if name in _NUMBERS:
+            if value is not None and not (type(value) is float and isfinite(value)):
+                _check_number(job_id, name, value)
+        elif isinstance(value, str) and name in _TEXTS and not value.isprintable():
+            _check_text(job_id, name, value)
+
+
+def _check_number(job_id: str, name: str, value: Any) -> None:
+    if not _is_read_as_number(value) or (
+        name == ORIGINAL_SUBMISSION and not isfinite(float(value))
+    ):
+        raise JobError(f"job {job_id!r}: {name} is {_shown(value)}, expected {_NUMBERS[name]}")
 
 
 def _check_text(job_id: str, name: str, value: Any) -> None:
