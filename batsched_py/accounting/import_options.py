@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -18,7 +19,8 @@ UNITS = ("cores", "nodes")
 """What a processor of the log may be."""
 SUBMISSIONS = ("submitted", "eligible")
 """Which time may be the submission of a job."""
-_PRIVACY = "Names"
+_names = partial(Setting, group="Names")
+"""A setting under the heading Names of a help."""
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,22 +67,18 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
             ("--partition-limit",),
         ),
     ] = {}
-    job_names: Annotated[
-        bool, Setting("Number the names of jobs, as executables.", group=_PRIVACY)
-    ] = False
+    job_names: Annotated[bool, _names("Number the names of jobs, as executables.")] = False
     anonymise: Annotated[
-        bool,
-        Setting("Give users, groups and jobs pseudonyms that need a salt.", group=_PRIVACY),
+        bool, _names("Give users, groups and jobs pseudonyms that need a salt.")
     ] = False
     salt: Annotated[
         str | None,
-        Setting(
+        _names(
             "The salt, a secret of at least 16 characters; others see it in lists of processes.",
             "TEXT",
-            group=_PRIVACY,
         ),
     ] = None
-    salt_file: Annotated[str | None, Setting("File with the salt.", "FILE", group=_PRIVACY)] = None
+    salt_file: Annotated[str | None, _names("File with the salt.", "FILE")] = None
 
     def __post_init__(self) -> None:
         one_of(parameter("processors"), self.processors, UNITS)
