@@ -71,15 +71,6 @@ def find_final_state(return_code: int) -> str:
     return FAILED if return_code > 0 else WALLTIME_REACHED
 
 
-def _kind_of_registration(options: Options) -> type[Registration]:
-    if not options.is_batsim5:
-        return Registration
-    # Imported here as the decisions of Batsim 5 are, which most simulations have no need of.
-    from batsched_py.protocol.batsim5.registration import AnytimeRegistration
-
-    return AnytimeRegistration
-
-
 class JobRegistry:
     """All jobs by id and all profiles by workload, static and dynamic.
 
@@ -89,9 +80,13 @@ class JobRegistry:
 
     def __init__(self, options: Options) -> None:
         anytime = options.is_batsim5
-        self.registration = _kind_of_registration(options)(
-            dynamic=options.dynamic_jobs, profile_reuse=options.profile_reuse
-        )
+        kind: type[Registration] = Registration
+        if anytime:
+            # Imported here as the decisions of Batsim 5 are, which most simulations do not need.
+            from batsched_py.protocol.batsim5.registration import AnytimeRegistration
+
+            kind = AnytimeRegistration
+        self.registration = kind(dynamic=options.dynamic_jobs, profile_reuse=options.profile_reuse)
         self._dynamic = anytime or options.dynamic_jobs
         self._sequences = anytime
         """Whether profiles may be composed of registered ones."""
