@@ -156,7 +156,10 @@ def read_run(path: Path, kind: type[_T], remedy: str = "") -> _T:
         content = _sealed_content(path)
         described = _decoded(content, _Described, path)
         if described.time_zone is not None:
-            _check_zone(described.time_zone, path)
+            try:
+                parse_time_zone(described.time_zone)
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from None
         for name, expected in described.files.items():
             if reason := _fault(_place(path, name), expected):
                 raise InputError(f"{_place(path, name)} {reason} ({path.name} names it)")
@@ -198,13 +201,6 @@ def _sealed_content(path: Path) -> bytes:
 
 def _decoded(content: bytes, kind: type[_T], path: Path) -> _T:
     return parse_json(content, kind, path, expected="what batsched-py writes")
-
-
-def _check_zone(time_zone: str, path: Path) -> None:
-    try:
-        parse_time_zone(time_zone)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def _place(path: Path, name: str) -> Path:

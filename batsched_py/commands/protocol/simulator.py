@@ -186,7 +186,9 @@ def simulator(
     """
     from batsched_py.simulator.files.input_files import Inputs, parse_roles, prepare
 
-    is_batsim5 = _is_batsim5(options)
+    if options.protocol not in (4, 5):
+        raise UsageError(f"--protocol {options.protocol}: expected 4 or 5")
+    is_batsim5 = options.is_batsim5
     if prefix is None:
         prefix = "out/" if is_batsim5 else "out"
     if dump:
@@ -219,12 +221,6 @@ def simulator(
         made = prepare(inputs, options)
         make_folder_of(f"{prefix}_jobs.csv")
         simulate(made, around)
-
-
-def _is_batsim5(options: Options) -> bool:
-    if options.protocol not in (4, 5):
-        raise UsageError(f"--protocol {options.protocol}: expected 4 or 5")
-    return options.is_batsim5
 
 
 def _execution_context(endpoint: str, prefix: str) -> str:
