@@ -182,11 +182,8 @@ class _Import:
         return self.options.max_processors or max(named, self._use.most)
 
     def _processors_rule(self, draft: MachineDraft) -> Iterator[str]:
-        most, given, size = (
-            self._use.most,
-            self.options.max_processors,
-            self._nb_processors(draft),
-        )
+        most, given = self._use.most, self.options.max_processors
+        size = self._nb_processors(draft)
         if given is not None:
             yield f"MaxProcs was given; {most} were in use at once"
             if given < most:
@@ -215,7 +212,7 @@ class _Import:
     def _escapes_rule(self) -> Iterator[str]:
         named = [self.rows.names[field].by_number() for field in ("queue", "partition")]
         shown = [self.options.computer, *(name for _, name in chain(*named))]
-        if nb := sum(not _is_latin_1(name) for name in shown):
+        if nb := sum(any(ord(letter) > 255 for letter in name) for name in shown):
             yield (
                 f"names that are not Latin-1, as headers are, have escapes such as \\u0142 in this "
                 f"header, and are in the file of names as they are ({nb})"
@@ -268,10 +265,6 @@ def _clock_rules(options: ImportOptions) -> Iterator[str]:
         yield "the time zone of the site was not given: UTC is assumed"
     if options.record_zone is not None:
         yield f"times in the records without a zone are those of {options.record_zone}"
-
-
-def _is_latin_1(text: str) -> bool:
-    return all(ord(letter) < 256 for letter in text)
 
 
 def _names_rule(options: ImportOptions) -> str:
