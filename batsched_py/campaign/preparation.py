@@ -16,12 +16,7 @@ from batsched_py.campaign.campaign_file import Campaign
 from batsched_py.campaign.file_places import locate_files
 from batsched_py.campaign.finished_runs import PREFIX, RunState, read_hash, read_state
 from batsched_py.campaign.planned_runs import Label, PlannedRun
-from batsched_py.campaign.run_identity import (
-    digest_code,
-    find_version,
-    hash_run,
-    list_inputs,
-)
+from batsched_py.campaign.run_identity import digest_code, find_version, hash_run, list_inputs
 from batsched_py.campaign.run_task import Task
 from batsched_py.errors import PluginError, UsageError
 from batsched_py.files.digests import digest

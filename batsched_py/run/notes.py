@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from batsched_py.errors import InputError
-from batsched_py.model.policy import reads_reservations
+from batsched_py.model.policy import declares
 from batsched_py.schedulers.partitioned import unwrap_policy
 from batsched_py.workload.unused_input import find_unused_in_jobs
 
@@ -28,7 +28,7 @@ def make_notes(resolved: ResolvedRun, scheduler: Any, output: Output) -> list[st
     notes = find_unused_in_jobs(
         workload.jobs,
         run.scheduler,
-        reads_reservations=reads_reservations(unwrap_policy(scheduler)),
+        reads_reservations=declares(unwrap_policy(scheduler), "reads_reservations"),
         sites=machine.sites,
         described=machine.description,
     )

@@ -16,12 +16,7 @@ from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.agenda import Timer
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.profiles import (
-    Composed,
-    Profile,
-    parse_profiles,
-    parse_registered,
-)
+from batsched_py.simulator.profiles import Composed, Profile, parse_profiles, parse_registered
 from batsched_py.support.json_values import make_copier
 from batsched_py.workload.batsim.profile_fields import ReceiveFields
 from batsched_py.workload.workload import Workload, WorkloadJob

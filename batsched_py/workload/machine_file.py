@@ -17,12 +17,7 @@ from msgspec.structs import replace
 from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
 from batsched_py.files.readers import is_file, read_toml
 from batsched_py.options.checked_values import Seconds, convert
-from batsched_py.processors.sets import (
-    MOST_PROCESSORS,
-    ProcessorSet,
-    from_text,
-    join_intervals,
-)
+from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, from_text, join_intervals
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.grid_sites import MOST_TIMES
 from batsched_py.workload.machine_description import (
