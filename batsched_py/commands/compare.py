@@ -44,7 +44,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     csv: Annotated[
         str | None,
-        typer.Option("--csv", metavar="TABLE", help="Print one table as CSV: metrics, users, ..."),
+        typer.Option(metavar="TABLE", help="Print one table as CSV: metrics, users, ..."),
     ] = None,
     fail: Annotated[
         bool,

@@ -39,24 +39,18 @@ def explain(
         ),
     ],
     job: Annotated[
-        str, typer.Option("--job", help="The job: 15, or with its workload w0!15.", metavar="ID")
+        str, typer.Option(help="The job: 15, or with its workload w0!15.", metavar="ID")
     ],
     scheduler: Annotated[
         str | None,
         typer.Option(
-            "--scheduler",
-            help="Policy of the exchange (default: that of PREFIX_run.json).",
-            metavar="NAME",
+            help="Policy of the exchange (default: that of PREFIX_run.json).", metavar="NAME"
         ),
     ] = None,
     scheduler_options: o.SchedulerOptions = None,
     gantt: Annotated[
         Path | None,
-        typer.Option(
-            "--gantt",
-            help="Draw the schedule around it: .png, .svg, .pdf, .html.",
-            metavar="FILE",
-        ),
+        typer.Option(help="Draw the schedule around it: .png, .svg, .pdf, .html.", metavar="FILE"),
     ] = None,
     all_lines: Annotated[
         bool, typer.Option("--all", help="Show every move of a reservation, however many.")

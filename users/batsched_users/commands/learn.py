@@ -36,7 +36,6 @@ def site(
     weight: Annotated[
         str,
         typer.Option(
-            "--weight",
             metavar="jobs|logs",
             help="What counts the same: each job, or each log, however many jobs it has.",
         ),
@@ -80,8 +79,7 @@ def weekly(
     ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.json", help="To write.")],
     per: Annotated[
-        str,
-        typer.Option("--per", metavar="pool|user", help="One class of all users, or one for each."),
+        str, typer.Option(metavar="pool|user", help="One class of all users, or one for each.")
     ] = "pool",
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
