@@ -48,13 +48,8 @@ class Batsim5Decisions(Decisions):
         self._grid = Grid(agenda)
         self._forwards_on_kill = options.forward_profiles_on_kill
         register = self._register_acknowledged if options.acknowledge_dynamic_jobs else self._add
-        self._handlers = {
-            decision: self._handlers[decision]
-            for decision in (
-                *(m.ExecuteJob, m.RejectJob, m.KillJob, m.CallMeLater, m.SetResourceState),
-                m.Notify,
-            )
-        }
+        for only_of_4 in (m.SetJobMetadata, m.ToJobMsg, m.ChangeJobState, m.Query, m.Answer):
+            del self._handlers[only_of_4]
         self._handlers |= {
             m.RegisterProfile: self._register_profile,
             m.RegisterJob: register,
