@@ -30,7 +30,7 @@ from batsched_py.accounting.systems.accounting_system import AccountingSystem, R
 from batsched_py.accounting.tally import Tally
 from batsched_py.errors import InputError, UsageError
 from batsched_py.files.csv_text import csv_of_rows
-from batsched_py.files.readers import STANDARD_INPUT
+from batsched_py.files.readers import STANDARD_INPUT, read_text
 from batsched_py.files.writers import encode_lines, keep_inputs, make_folder_of, whole_file
 from batsched_py.units import HOUR
 from batsched_py.workload.logs.clock import parse_time_zone
@@ -102,7 +102,8 @@ class _Import:
     ) -> None:
         parse_time_zone(options.zone)
         self.system, self.records, self.options = system, records, options
-        salt = options.read_salt()
+        file = options.salt_file
+        salt = options.salt if file is None else read_text(file).strip()
         pseudonyms = None if salt is None else Pseudonyms(salt)
         self.tally = Tally(skip_bad_lines=options.skip_bad_lines, show_values=salt is None)
         self.rows = LogRows(self.tally, pseudonyms, job_names=options.job_names)
@@ -166,7 +167,9 @@ class _Import:
     def _notes(self, draft: MachineDraft) -> list[str]:
         return [
             *self.system.rules,
-            _wait_rule(self.options),
+            "submission is when a job became eligible to start: waits are the scheduler's alone"
+            if self.options.from_eligible
+            else "the wait is from the submission to the start",
             _size_rule(self.options),
             *self._processors_rule(draft),
             *_clock_rules(self.options),
@@ -244,12 +247,6 @@ class _Import:
             for number, name in names.by_number()
         )
         return csv_of_rows(("field", "number", "name"), rows)
-
-
-def _wait_rule(options: ImportOptions) -> str:
-    if options.from_eligible:
-        return "submission is when a job became eligible to start: waits are the scheduler's alone"
-    return "the wait is from the submission to the start"
 
 
 def _size_rule(options: ImportOptions) -> str:

@@ -9,7 +9,6 @@ from typing import Annotated
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.files.readers import read_text
 from batsched_py.options.checked_values import Seconds
 from batsched_py.options.option_values import one_of
 from batsched_py.options.setting_fields import Setting
@@ -101,10 +100,6 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
                 f"{parameter('anonymise')}: expected either {parameter('salt')} or "
                 f"{parameter('salt_file')}, a secret that you keep"
             )
-
-    def read_salt(self) -> str | None:
-        """Return the salt of pseudonyms; None if the log keeps the names."""
-        return self.salt if self.salt_file is None else read_text(self.salt_file).strip()
 
     @property
     def in_nodes(self) -> bool:

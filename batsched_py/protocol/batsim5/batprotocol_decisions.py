@@ -68,14 +68,13 @@ def _converted(content: Any, form: Any) -> Any:
 
 
 def _hello(form: f.Hello, nb_resources: int) -> m.Hello:
-    features = msgspec.structs.asdict(form.requested_simulation_features)
     return m.Hello(
         timestamp=0.0,
         name=form.decision_component_name,
         version=form.decision_component_version,
         commit=form.decision_component_commit,
         protocol_version=form.batprotocol_version,
-        features=features,
+        features=msgspec.structs.asdict(form.requested_simulation_features),
     )
 
 
@@ -335,13 +334,12 @@ def _write_periodic_call(event: m.CallPeriodically) -> _Written:
 
 
 def _periodic(period: float, nb_periods: int | None) -> dict[str, Any]:
-    mode = {} if nb_periods is None else {"nb_periods": nb_periods}
     return {
         "period": round(period * 1000),
         "time_unit": "Millisecond",
         "offset": 0,
         "mode_type": "Infinite" if nb_periods is None else "FinitePeriodNumber",
-        "mode": mode,
+        "mode": {} if nb_periods is None else {"nb_periods": nb_periods},
     }
 
 

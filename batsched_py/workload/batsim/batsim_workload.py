@@ -205,6 +205,9 @@ def _job(where: str, item: Any, workload: str) -> WorkloadJob:
         )
     user = item.get("user")
     is_named = isinstance(user, str) or is_integer(user)
+    typed = _TYPED | {"user"} if is_named else _TYPED
+    # A walltime of -1 is no walltime, but was said.
+    extra = {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
     return WorkloadJob(
         id=_short_id(where, str(fields.id), workload),
         submit_time=fields.subtime,
@@ -214,14 +217,8 @@ def _job(where: str, item: Any, workload: str) -> WorkloadJob:
         estimate=fields.estimate,
         user=str(user) if is_named else None,
         finish_time=fields.finish_time,
-        extra=_extra(item, is_named),
+        extra=extra,
     )
-
-
-def _extra(item: dict[str, Any], named: bool) -> dict[str, Any]:
-    """Return the fields that go on as they came; a walltime of -1 is no walltime, but was said."""
-    typed = _TYPED | {"user"} if named else _TYPED
-    return {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
 
 
 def _short_id(where: str, text: str, workload: str) -> str:
