@@ -92,7 +92,6 @@ class _Folders:
         return self._names[folder]
 
     def has_file(self, folder: str, name: str) -> bool:
-        """Return whether a file is in a folder."""
         return name in self.names(folder) and os.path.isfile(os.path.join(folder, name))
 
     def packages(self, file: str) -> list[str]:

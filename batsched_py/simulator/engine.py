@@ -103,11 +103,9 @@ class Simulator:
         self._cut = 0.0 if self._random is None else self._random.random()
 
     def _make_machines(self) -> Machines:
-        """Return the machines that jobs run on."""
         return Machines(len(self.platform.hosts))
 
     def _begin(self) -> m.SimulationBegins:
-        """Return the first message."""
         return make_simulation_begins(self.platform, self.options, self._workloads, self._asleep)
 
     def run(self, scheduler: SchedulerSide) -> Outcome:

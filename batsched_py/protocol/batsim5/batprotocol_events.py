@@ -61,7 +61,6 @@ class _Content:
             raise ProtocolError(f"{name} is {quote(value)}: {error}") from None
 
     def set(self, name: str) -> ProcessorSet:
-        """Return a set of hosts."""
         return read_processors(self.members.get(name, ""), name, self.nb_resources)
 
 

@@ -42,8 +42,6 @@ class Batsim5DecisionChecks(DecisionChecks):
             )
         super().check(reply)
 
-    # Jobs ----------------------------------------------------------------------------------------
-
     def _kill(self, decision: m.KillJob) -> None:
         asked = self._state.kills & set(decision.job_ids)
         if len(asked) == len(set(decision.job_ids)) and asked:
@@ -86,8 +84,6 @@ class Batsim5DecisionChecks(DecisionChecks):
         state.add_job(job_id, job)
         if state.acknowledged:
             state.echoes[job_id] = msgspec.structs.replace(job, walltime=job.walltime or None)
-
-    # Others --------------------------------------------------------------------------------------
 
     def _call_later(self, decision: m.CallMeLater) -> None:
         if not isfinite(decision.time) or (self._strict and not self._state.now < decision.time):

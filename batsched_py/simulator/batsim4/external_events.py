@@ -90,9 +90,6 @@ def _notice(agenda: Agenda, kind: str, details: dict[str, Any] | None = None) ->
     return m.Notify(timestamp=agenda.now, type=kind, details=details or {})
 
 
-# Reading -----------------------------------------------------------------------------------------
-
-
 def read_events(
     paths: Iterable[str | Path], nb_machines: int, *, forward_unknown: bool = False
 ) -> list[ExternalEvent]:

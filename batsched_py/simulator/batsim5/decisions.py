@@ -90,8 +90,6 @@ class Batsim5Decisions(Decisions):
         text = str(error).removeprefix(decision.tag)
         return f"{name}{text}" if text.startswith((":", " ")) else f"{name}: {text}"
 
-    # Jobs ----------------------------------------------------------------------------------------
-
     def _execute(self, decision: m.ExecuteJob) -> None:
         power = self.power
         if isinstance(power, PowerManagementOfBatsim5) and (lost := power.astray & decision.alloc):
@@ -170,8 +168,6 @@ class Batsim5Decisions(Decisions):
                 )
         self._registry.add_profile(decision)
 
-    # Calls ---------------------------------------------------------------------------------------
-
     def _call_later(self, decision: m.CallMeLater) -> None:
         """Call at a time, at once if that is past."""
         time = max(decision.time, self._agenda.now)
@@ -189,8 +185,6 @@ class Batsim5Decisions(Decisions):
 
     def _call_with(self, call_id: str | None, *, last: bool) -> tuple[m.Event]:
         return (m.RequestedCall(timestamp=self._agenda.now, call_id=call_id, last=last),)
-
-    # Others --------------------------------------------------------------------------------------
 
     @property
     def _metered(self) -> bool:

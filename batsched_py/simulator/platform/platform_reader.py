@@ -149,9 +149,6 @@ def _refuse_defaults(element: str, attribute: str, *declared: Any) -> None:
     )
 
 
-# Hosts -------------------------------------------------------------------------------------------
-
-
 def _read(
     element: Element, zone_properties: dict[str, str], hosts: dict[str, Host], zone: str
 ) -> None:

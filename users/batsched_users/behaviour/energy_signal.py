@@ -351,7 +351,6 @@ def _is_compact_date(text: str) -> bool:
 
 
 def _state(text: str, where: str) -> str:
-    """Read a field of the column ``state``."""
     if text not in STATES:
         hint = did_you_mean(text, STATES)
         raise InputError(f"{where}: state {text!r}{hint}: expected {', '.join(STATES)}")
@@ -359,7 +358,6 @@ def _state(text: str, where: str) -> str:
 
 
 def _value(text: str, column: str, where: str) -> float:
-    """Read a field of a column of values."""
     value = finite(text)
     if isnan(value):
         raise InputError(
