@@ -147,7 +147,7 @@ class _Import:
         self.rows.count_repeated(nb_jobs)
         self._use = measure_use(runs, self.options.outage_hours * HOUR)
         draft = self._draft()
-        return Imported(nb_jobs, self._notes(draft), draft)
+        return Imported(nb_jobs, list(self._notes(draft)), draft)
 
     def _draft(self) -> MachineDraft:
         names = self.rows.names[self.system.partitions]
@@ -164,20 +164,35 @@ class _Import:
             second_0=self._first or 0,
         )
 
-    def _notes(self, draft: MachineDraft) -> list[str]:
-        return [
-            *self.system.rules,
-            "submission is when a job became eligible to start: waits are the scheduler's alone"
-            if self.options.from_eligible
-            else "the wait is from the submission to the start",
-            _size_rule(self.options),
-            *self._processors_rule(draft),
-            *_clock_rules(self.options),
-            _names_rule(self.options),
-            *self._escapes_rule(),
-            *self._unread_nodes(),
-            *self.tally.notes(),
-        ]
+    def _notes(self, draft: MachineDraft) -> Iterator[str]:
+        options = self.options
+        yield from self.system.rules
+        if options.from_eligible:
+            yield (
+                "submission is when a job became eligible to start: waits are the scheduler's alone"
+            )
+        else:
+            yield "the wait is from the submission to the start"
+        yield _size_rule(options)
+        yield from self._processors_rule(draft)
+        if options.time_zone is None:
+            yield "the time zone of the site was not given: UTC is assumed"
+        if options.record_zone is not None:
+            yield f"times in the records without a zone are those of {options.record_zone}"
+        yield _names_rule(options)
+        named = [self.rows.names[field].by_number() for field in ("queue", "partition")]
+        shown = [options.computer, *(name for _, name in chain(*named))]
+        if nb := sum(any(ord(letter) > 255 for letter in name) for name in shown):
+            yield (
+                f"names that are not Latin-1, as headers are, have escapes such as \\u0142 in this "
+                f"header, and are in the file of names as they are ({nb})"
+            )
+        if self._seen.unread:
+            yield (
+                f"the drafted machine does not have the nodes of lists that could not be read, or "
+                f"name more than {MOST_NODES:,} nodes ({self._seen.unread})"
+            )
+        yield from self.tally.notes()
 
     def _nb_processors(self, draft: MachineDraft) -> int:
         """Return MaxProcs: as given, else that of the named nodes, or the most in use at once."""
@@ -203,22 +218,6 @@ class _Import:
             yield (
                 f"MaxProcs is {size}; the drafted machine has {draft.nb_processors} processors: "
                 f"correct its nodes{why}, or set max_processors"
-            )
-
-    def _unread_nodes(self) -> Iterator[str]:
-        if self._seen.unread:
-            yield (
-                f"the drafted machine does not have the nodes of lists that could not be read, or "
-                f"name more than {MOST_NODES:,} nodes ({self._seen.unread})"
-            )
-
-    def _escapes_rule(self) -> Iterator[str]:
-        named = [self.rows.names[field].by_number() for field in ("queue", "partition")]
-        shown = [self.options.computer, *(name for _, name in chain(*named))]
-        if nb := sum(any(ord(letter) > 255 for letter in name) for name in shown):
-            yield (
-                f"names that are not Latin-1, as headers are, have escapes such as \\u0142 in this "
-                f"header, and are in the file of names as they are ({nb})"
             )
 
     def header(self, imported: Imported) -> list[str]:
@@ -255,13 +254,6 @@ def _size_rule(options: ImportOptions) -> str:
     if options.cores_per_node:
         return f"a processor is a core; jobs have whole nodes of {options.cores_per_node} cores"
     return "a processor is a core, as the accounting counts them"
-
-
-def _clock_rules(options: ImportOptions) -> Iterator[str]:
-    if options.time_zone is None:
-        yield "the time zone of the site was not given: UTC is assumed"
-    if options.record_zone is not None:
-        yield f"times in the records without a zone are those of {options.record_zone}"
 
 
 def _names_rule(options: ImportOptions) -> str:
