@@ -226,16 +226,14 @@ def _ranked(keys: Floats) -> Floats:
     """Return rank / number by ascending keys: 1 for the first, the same for equals."""
     ascending = keys.copy()
     ascending.sort()
-    ranked: Floats = 1 - ascending.searchsorted(keys) / max(1, len(keys))
-    return ranked
+    return 1 - ascending.searchsorted(keys) / max(1, len(keys))
 
 
 def _descending(keys: Floats, depth: Integers) -> Integers:
     """Return the order of columns by descending keys, of equal ones the least deep first."""
     if len(keys) == 1:
         return np.argsort(-keys[0])
-    order: Integers = np.lexsort((depth, *(-keys[::-1])))
-    return order
+    return np.lexsort((depth, *(-keys[::-1])))
 
 
 def classic(tree: TreeArrays, usage: Floats, dampening: float) -> Floats:

@@ -89,8 +89,7 @@ class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         """
         rows = np.flatnonzero(self.user >= 0)
         second = rows if one_of("ties", ties, ("log", "end")) == "log" else self.end[rows]
-        order: Rows = rows[np.lexsort((second, self.submit[rows], self.user[rows]))]
-        return order
+        return rows[np.lexsort((second, self.submit[rows], self.user[rows]))]
 
     def by_user(self, *, ties: str = "log") -> JobColumns:
         """Return the jobs of known users in the order of :meth:`user_order`."""
