@@ -12,7 +12,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol.decision_process_options import OF_SITES
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError, UsageError, located
 from batsched_py.files.writers import make_folder_of
 from batsched_py.options.setting_fields import parse_options
 from batsched_py.run.settings import Settings
@@ -85,10 +85,8 @@ def explain(
         process = recorded_run.make_recorded(exchange, turns, recorded, about)
         wanted = find_job(job, list_jobs((turn.message, turn.reply) for turn in turns))
         watch = Watch(wanted, process.scheduler, MARGIN if gantt else 0.0)
-        try:
+        with located(exchange, InputError):
             replay(turns, process, watch)
-        except InputError as error:
-            raise InputError(f"{exchange}: {error}") from None
         most = sys.maxsize if all_lines else MOST
         _print(explain_job(watch, recorded.scheduler, most), about, as_json)
         if gantt is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import JobError, ProtocolError, WorkloadError
+from batsched_py.errors import JobError, ProtocolError, WorkloadError, located
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_REACHED
@@ -102,10 +102,8 @@ class JobRegistry:
         :class:`WorkloadError` for a profile that cannot run here.
         """
         self.registration.load(name, workload.profiles)
-        try:
+        with located(workload.name, WorkloadError):
             parsed = parse_profiles(workload.profiles, workload.profiles)
-        except WorkloadError as error:
-            raise WorkloadError(f"{workload.name}: {error}") from None
         self._parsed.update({(name, key): profile for key, profile in parsed.items()})
         if not self.registration.profile_reuse:
             # What a job receives may lead it to a profile that was released.
@@ -209,7 +207,7 @@ class JobRegistry:
         """Carry out REGISTER_PROFILE; raises :class:`ProtocolError`."""
         self.registration.add_profile(decision)
         workload, name = decision.workload_name, decision.profile_name
-        try:
+        with located("REGISTER_PROFILE", WorkloadError, ProtocolError):
             self._parsed[workload, name] = parse_registered(
                 name,
                 decision.profile,
@@ -217,8 +215,6 @@ class JobRegistry:
                 if self._sequences
                 else None,
             )
-        except WorkloadError as error:
-            raise ProtocolError(f"REGISTER_PROFILE: {error}") from None
 
     def add_job(self, decision: m.RegisterJob) -> SimulatedJob:
         """Carry out REGISTER_JOB; raises :class:`ProtocolError`."""

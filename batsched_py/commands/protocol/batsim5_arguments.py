@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from batsched_py.errors import BatschedError, UsageError
+from batsched_py.errors import BatschedError, UsageError, located
 from batsched_py.files.readers import read_bytes
 from batsched_py.options.setting_fields import Setting, setting_fields
 from batsched_py.simulator.options import Options
@@ -45,10 +45,8 @@ class Batsim5Options(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("--init (-s) and --init-file (-S): give one")
         if self.init_file is None:
             return _text("--init", os.fsencode(self.init or ""))
-        try:
+        with located("--init-file", BatschedError, UsageError):
             content = read_bytes(self.init_file, keep_mark=True)
-        except BatschedError as error:
-            raise UsageError(f"--init-file: {error}") from None
         return _text(str(self.init_file), content)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.errors import ProtocolError, WorkloadError, located
 from batsched_py.options.checked_values import find_fault
 from batsched_py.processors.sets import to_text
 from batsched_py.protocol import messages as m
@@ -296,10 +296,8 @@ def _write_execute(event: m.ExecuteJob) -> _Written:
 
 
 def _write_register_profile(event: m.RegisterProfile) -> _Written:
-    try:
+    with located("REGISTER_PROFILE", WorkloadError, ProtocolError):
         profile = to_message(event.profile, event.profile_name, event.workload_name)
-    except WorkloadError as error:
-        raise ProtocolError(f"REGISTER_PROFILE: {error}") from None
     return "RegisterProfileEvent", {"profile": profile}
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from batsched_py.errors import InputError, WorkloadError
+from batsched_py.errors import InputError, WorkloadError, located
 from batsched_py.files.readers import parse_json, read_bytes, unpack
 from batsched_py.files.writers import write_whole
 from batsched_py.processors.sets import MOST_PROCESSORS
@@ -91,10 +91,8 @@ def read_workload(
     content = parse_json(text, Any, path, WorkloadError, unique_names=True)
     file = convert_table(str(path), content, _WorkloadFile)
     start, zone = file.unix_start_time, file.time_zone
-    try:
+    with located(path, InputError, WorkloadError):
         parse_time_zone(zone)
-    except InputError as error:
-        raise WorkloadError(f"{path}: {error}") from None
     profiles, items, notes = file.profiles, file.jobs, list[str]()
     if batsim5 or is_of_batsim5(profiles):
         profiles, items, notes = from_batsim5(str(path), profiles, items, batsims_name)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError, UsageError, located
 from batsched_py.files.readers import is_file, numbered_csv_rows, read_text
 from batsched_py.options.durations import parse_daily_window
 from batsched_py.options.option_values import finite
@@ -335,10 +335,8 @@ def _clock_times(
             "(UnixStartTime): expected seconds of the simulation (0 is the log's second 0), or "
             "dates of its local time without offset"
         )
-    try:
+    with located(f"{where}: time {text} {seen}", InputError):
         shift = float(local_seconds(times[:1], 0.0, calendar.zone)[0]) - times[0]
-    except InputError as error:
-        raise InputError(f"{where}: time {text} {seen}: {error}") from None
     return [time + shift for time in times]
 
 
