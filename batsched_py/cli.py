@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from batsched_py.errors import BatschedError, InterruptedByUser
-from batsched_py.support.terminal_text import flush, make_message_line, say, standard_streams
+from batsched_py.support.terminal_text import make_message_line, say, standard_streams
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -187,7 +187,7 @@ def _run() -> None:
     try:
         app()
     finally:
-        flush()
+        sys.stdout.flush()
 
 
 def _flag(command: Any, parameter: str) -> str:

@@ -110,18 +110,10 @@ class DecisionProcess(System):
 
     def _finish_registration(self) -> None:
         """Tell Batsim when no user can submit any more."""
-        if (
-            self._registering
-            and self._users_due == inf
-            and not self._of_users
-            and not self._may_dilate()
-        ):
+        may_dilate = self._dilated is not None and (self._more_static_jobs or len(self.queue))
+        if self._registering and self._users_due == inf and not (self._of_users or may_dilate):
             self._registering = False
             self._reply.append(m.Notify(timestamp=self.now, type="registration_finished"))
-
-    def _may_dilate(self) -> bool:
-        """Tell whether a job may be started with a dilation from now on."""
-        return self._dilated is not None and (self._more_static_jobs or bool(len(self.queue)))
 
     # Events --------------------------------------------------------------------------------------
 
@@ -221,7 +213,8 @@ class DecisionProcess(System):
         assert users is not None
         content: dict[str, Any] | None = None
         if not self._reuses_profiles:  # Batsim forgets a profile with its first job
-            profile = f"{profile}#{_without_mark(job.id)}"
+            # What follows the last "#" is the job's id, which is written without one.
+            profile += "#" + job.id.replace("%", "%25").replace("#", "%23")
         if profile not in self._profiles:
             content = find_profile(job, users)
             if self._reuses_profiles:
@@ -273,8 +266,3 @@ class DecisionProcess(System):
         if is_new:
             self._reply.append(m.CallMeLater(timestamp=self.now, time=time))
         return is_new
-
-
-def _without_mark(job_id: str) -> str:
-    """Write an id without ``#``, each in its own way: what follows the last ``#`` is the id."""
-    return job_id.replace("%", "%25").replace("#", "%23")

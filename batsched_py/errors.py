@@ -35,7 +35,8 @@ as it prints a message as one line and exits with :attr:`BatschedError.exit_code
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 _MARK = "\x1f"
 _PARAMETER = re.compile(f"{_MARK}([^{_MARK}]*){_MARK}")
@@ -191,3 +192,14 @@ def make_read_error(
     if isinstance(error, IsADirectoryError):
         return UsageError(f"{path} is a folder: expected a file")
     return kind(f"{path} cannot be read: {error.strerror}")
+
+
+@contextmanager
+def located(
+    where: object, caught: type[Exception], raised: type[Exception] | None = None
+) -> Iterator[None]:
+    """Put ``where`` before the message of an error, which becomes a ``raised`` one, if given."""
+    try:
+        yield
+    except caught as error:
+        raise (raised or caught)(f"{where}: {error}") from None

@@ -171,7 +171,9 @@ def assert_drawing(
     Raises :class:`AssertionError` with both drawings, and the starts that differ; and
     :class:`UsageError` for what is no drawing.
     """
-    rows = [_read(row, seconds_per_column) for row in _rows(expected)]
+    lines = [line for line in expected.splitlines() if line.strip()]
+    # A line without a job is a scale.
+    rows = [_read(line, seconds_per_column) for line in lines if line.lstrip()[0] != "|"]
     names = [name for name, _, _ in rows]
     outcome = run(workload([job for _, job, _ in rows], processors, names=names), scheduler)
     got = dict(zip(sorted(names), starts(outcome), strict=True))
@@ -211,11 +213,6 @@ def _line(job: SimulatedJob, seconds: float) -> str:
     waits = " " * submit + "." * (begin - submit)
     rest = "~" if wanted.walltime is None else "-" * (latest - end)
     return f"{waits}x" if rejected else f"{waits}{'#' * (end - begin)}{rest}"
-
-
-def _rows(text: str) -> list[str]:
-    """Return the rows of jobs; a row without a job is a scale."""
-    return [row for row in text.splitlines() if row.strip() and not row.lstrip().startswith("|")]
 
 
 def _read(row: str, seconds: float) -> tuple[str, DrawnJob, float | None]:

@@ -30,7 +30,7 @@ from batsched_py.accounting.systems.accounting_system import AccountingSystem, R
 from batsched_py.accounting.tally import Tally
 from batsched_py.errors import InputError, UsageError
 from batsched_py.files.csv_text import csv_of_rows
-from batsched_py.files.readers import STANDARD_INPUT
+from batsched_py.files.readers import STANDARD_INPUT, read_text
 from batsched_py.files.writers import encode_lines, keep_inputs, make_folder_of, whole_file
 from batsched_py.units import HOUR
 from batsched_py.workload.logs.clock import parse_time_zone
@@ -102,7 +102,8 @@ class _Import:
     ) -> None:
         parse_time_zone(options.zone)
         self.system, self.records, self.options = system, records, options
-        salt = options.read_salt()
+        file = options.salt_file
+        salt = options.salt if file is None else read_text(file).strip()
         pseudonyms = None if salt is None else Pseudonyms(salt)
         self.tally = Tally(skip_bad_lines=options.skip_bad_lines, show_values=salt is None)
         self.rows = LogRows(self.tally, pseudonyms, job_names=options.job_names)
@@ -146,7 +147,7 @@ class _Import:
         self.rows.count_repeated(nb_jobs)
         self._use = measure_use(runs, self.options.outage_hours * HOUR)
         draft = self._draft()
-        return Imported(nb_jobs, self._notes(draft), draft)
+        return Imported(nb_jobs, list(self._notes(draft)), draft)
 
     def _draft(self) -> MachineDraft:
         names = self.rows.names[self.system.partitions]
@@ -163,18 +164,35 @@ class _Import:
             second_0=self._first or 0,
         )
 
-    def _notes(self, draft: MachineDraft) -> list[str]:
-        return [
-            *self.system.rules,
-            _wait_rule(self.options),
-            _size_rule(self.options),
-            *self._processors_rule(draft),
-            *_clock_rules(self.options),
-            _names_rule(self.options),
-            *self._escapes_rule(),
-            *self._unread_nodes(),
-            *self.tally.notes(),
-        ]
+    def _notes(self, draft: MachineDraft) -> Iterator[str]:
+        options = self.options
+        yield from self.system.rules
+        if options.from_eligible:
+            yield (
+                "submission is when a job became eligible to start: waits are the scheduler's alone"
+            )
+        else:
+            yield "the wait is from the submission to the start"
+        yield _size_rule(options)
+        yield from self._processors_rule(draft)
+        if options.time_zone is None:
+            yield "the time zone of the site was not given: UTC is assumed"
+        if options.record_zone is not None:
+            yield f"times in the records without a zone are those of {options.record_zone}"
+        yield _names_rule(options)
+        named = [self.rows.names[field].by_number() for field in ("queue", "partition")]
+        shown = [options.computer, *(name for _, name in chain(*named))]
+        if nb := sum(any(ord(letter) > 255 for letter in name) for name in shown):
+            yield (
+                f"names that are not Latin-1, as headers are, have escapes such as \\u0142 in this "
+                f"header, and are in the file of names as they are ({nb})"
+            )
+        if self._seen.unread:
+            yield (
+                f"the drafted machine does not have the nodes of lists that could not be read, or "
+                f"name more than {MOST_NODES:,} nodes ({self._seen.unread})"
+            )
+        yield from self.tally.notes()
 
     def _nb_processors(self, draft: MachineDraft) -> int:
         """Return MaxProcs: as given, else that of the named nodes, or the most in use at once."""
@@ -182,11 +200,8 @@ class _Import:
         return self.options.max_processors or max(named, self._use.most)
 
     def _processors_rule(self, draft: MachineDraft) -> Iterator[str]:
-        most, given, size = (
-            self._use.most,
-            self.options.max_processors,
-            self._nb_processors(draft),
-        )
+        most, given = self._use.most, self.options.max_processors
+        size = self._nb_processors(draft)
         if given is not None:
             yield f"MaxProcs was given; {most} were in use at once"
             if given < most:
@@ -203,22 +218,6 @@ class _Import:
             yield (
                 f"MaxProcs is {size}; the drafted machine has {draft.nb_processors} processors: "
                 f"correct its nodes{why}, or set max_processors"
-            )
-
-    def _unread_nodes(self) -> Iterator[str]:
-        if self._seen.unread:
-            yield (
-                f"the drafted machine does not have the nodes of lists that could not be read, or "
-                f"name more than {MOST_NODES:,} nodes ({self._seen.unread})"
-            )
-
-    def _escapes_rule(self) -> Iterator[str]:
-        named = [self.rows.names[field].by_number() for field in ("queue", "partition")]
-        shown = [self.options.computer, *(name for _, name in chain(*named))]
-        if nb := sum(not _is_latin_1(name) for name in shown):
-            yield (
-                f"names that are not Latin-1, as headers are, have escapes such as \\u0142 in this "
-                f"header, and are in the file of names as they are ({nb})"
             )
 
     def header(self, imported: Imported) -> list[str]:
@@ -249,29 +248,12 @@ class _Import:
         return csv_of_rows(("field", "number", "name"), rows)
 
 
-def _wait_rule(options: ImportOptions) -> str:
-    if options.from_eligible:
-        return "submission is when a job became eligible to start: waits are the scheduler's alone"
-    return "the wait is from the submission to the start"
-
-
 def _size_rule(options: ImportOptions) -> str:
     if options.in_nodes:
         return "a processor is a node"
     if options.cores_per_node:
         return f"a processor is a core; jobs have whole nodes of {options.cores_per_node} cores"
     return "a processor is a core, as the accounting counts them"
-
-
-def _clock_rules(options: ImportOptions) -> Iterator[str]:
-    if options.time_zone is None:
-        yield "the time zone of the site was not given: UTC is assumed"
-    if options.record_zone is not None:
-        yield f"times in the records without a zone are those of {options.record_zone}"
-
-
-def _is_latin_1(text: str) -> bool:
-    return all(ord(letter) < 256 for letter in text)
 
 
 def _names_rule(options: ImportOptions) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated
 
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.files.readers import read_text
 from batsched_py.options.checked_values import Seconds
 from batsched_py.options.option_values import one_of
 from batsched_py.options.setting_fields import Setting
@@ -18,7 +18,8 @@ UNITS = ("cores", "nodes")
 """What a processor of the log may be."""
 SUBMISSIONS = ("submitted", "eligible")
 """Which time may be the submission of a job."""
-_PRIVACY = "Names"
+_names = partial(Setting, group="Names")
+"""A setting under the heading Names of a help."""
 
 
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,22 +66,18 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
             ("--partition-limit",),
         ),
     ] = {}
-    job_names: Annotated[
-        bool, Setting("Number the names of jobs, as executables.", group=_PRIVACY)
-    ] = False
+    job_names: Annotated[bool, _names("Number the names of jobs, as executables.")] = False
     anonymise: Annotated[
-        bool,
-        Setting("Give users, groups and jobs pseudonyms that need a salt.", group=_PRIVACY),
+        bool, _names("Give users, groups and jobs pseudonyms that need a salt.")
     ] = False
     salt: Annotated[
         str | None,
-        Setting(
+        _names(
             "The salt, a secret of at least 16 characters; others see it in lists of processes.",
             "TEXT",
-            group=_PRIVACY,
         ),
     ] = None
-    salt_file: Annotated[str | None, Setting("File with the salt.", "FILE", group=_PRIVACY)] = None
+    salt_file: Annotated[str | None, _names("File with the salt.", "FILE")] = None
 
     def __post_init__(self) -> None:
         one_of(parameter("processors"), self.processors, UNITS)
@@ -103,10 +100,6 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
                 f"{parameter('anonymise')}: expected either {parameter('salt')} or "
                 f"{parameter('salt_file')}, a secret that you keep"
             )
-
-    def read_salt(self) -> str | None:
-        """Return the salt of pseudonyms; None if the log keeps the names."""
-        return self.salt if self.salt_file is None else read_text(self.salt_file).strip()
 
     @property
     def in_nodes(self) -> bool:

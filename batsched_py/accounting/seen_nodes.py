@@ -9,6 +9,8 @@ from itertools import product
 from math import ceil, prod
 from typing import NamedTuple
 
+from batsched_py.support.natural_order import natural_key
+
 MOST_NODES = 100_000
 """That a list may name."""
 _LONGEST_NAME = 255
@@ -65,18 +67,12 @@ class SeenNodes:
     def groups(self) -> list[SeenGroup]:
         """Return the nodes by the partitions that they are in, in order of their names."""
         groups: dict[frozenset[int], list[str]] = defaultdict(list)
-        for name in sorted(self._partitions, key=_natural):
+        for name in sorted(self._partitions, key=natural_key):
             groups[frozenset(self._partitions[name])].append(name)
         return [
             SeenGroup(names, partitions, max(self._cores[name] for name in names))
             for partitions, names in groups.items()
         ]
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key by which ``n10`` is after ``n9``."""
-    parts = re.split(r"0*(\d+)", name, flags=re.ASCII)
-    return [(len(part) if place % 2 else 0, part) for place, part in enumerate(parts)]
 
 
 def expand_nodes(text: str) -> list[str]:

@@ -71,15 +71,14 @@ class SiteClock:
         Of those in an hour that comes twice it is the first for which ``submit <= start <= end``
         and the end is one of ``lengths`` (seconds, if they are known) after the start.
         """
-        if len(submit) < 2 and len(start) < 2 and len(end) < 2:
-            return (
-                submit[0] if submit else UNKNOWN,
-                start[0] if start else UNKNOWN,
-                end[0] if end else UNKNOWN,
-            )
         none = (UNKNOWN,)
         every = list(product(submit or none, start or none, end or none))
-        orders = [times for times in every if _ascends(times)]
+        if len(every) == 1:
+            return every[0]
+        known = ([time for time in times if time != UNKNOWN] for times in every)
+        orders = [
+            times for times, there in zip(every, known, strict=True) if there == sorted(there)
+        ]
         exact = [times for times in orders if times[1] >= 0 and times[2] - times[1] in lengths]
         possible = exact or orders or every
         if len(possible) > 1:
@@ -90,11 +89,6 @@ class SiteClock:
                 "their order and length"
             ] += 1
         return possible[0]
-
-
-def _ascends(times: tuple[int, ...]) -> bool:
-    known = [time for time in times if time != UNKNOWN]
-    return known == sorted(known)
 
 
 def _checked(column: str, text: str, instant: int) -> int:

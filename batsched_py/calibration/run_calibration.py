@@ -166,8 +166,7 @@ def compute_usual_waits(
     kind = np.unique(size * 24 + hour, return_inverse=True)[1]
     of_kind, of_kind_here = _means_elsewhere(y, kind, weeks)
     of_all, _ = _means_elsewhere(y, np.zeros_like(kind), weeks)
-    result: Column = MINUTE * np.expm1(np.where(of_kind_here, of_kind, of_all))
-    return result
+    return MINUTE * np.expm1(np.where(of_kind_here, of_kind, of_all))
 
 
 def _means_elsewhere(

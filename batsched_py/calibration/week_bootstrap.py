@@ -109,8 +109,7 @@ class Weeks:
 
         The shape is (:data:`RESAMPLES`, ...); (0, ...) of fewer than :data:`FEWEST` weeks.
         """
-        result: Floats = np.tensordot(_draws(self.nb).astype(np.float64), of_weeks, axes=1)
-        return result
+        return np.tensordot(_draws(self.nb).astype(np.float64), of_weeks, axes=1)
 
     def estimate(self, statistic: SumStatistic, columns: Mapping[str, Floats]) -> Estimate:
         """Estimate a statistic of the sums of columns, each of shape (n,)."""
@@ -173,8 +172,7 @@ def estimate_median(weeks: Weeks, values: Floats) -> Estimate:
 def _rank_classes(values: Floats, nb: int) -> NDArray[np.intp]:
     """Return a class of 0 to nb - 1 for each value, ascending; equal values are in one class."""
     ranks = pd.Series(values).rank().to_numpy()
-    classes: NDArray[np.intp] = ((ranks - 0.5) / len(ranks) * nb).astype(np.intp)
-    return classes
+    return ((ranks - 0.5) / len(ranks) * nb).astype(np.intp)
 
 
 def _of_counts(counts: Floats) -> Floats:

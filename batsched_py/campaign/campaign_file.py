@@ -313,14 +313,10 @@ def _head(content: dict[str, Any]) -> dict[str, Any]:
     allowed = [*_HEAD, "extends", *_TABLES]
     for key, value in content.items():
         if not isinstance(value, dict) and key not in _TABLES:
-            raise CampaignError((), key, f"there is no key {key!r}{_hint(key, allowed)}")
+            hint = f"{did_you_mean(key, allowed)}; there are: {', '.join(allowed)}"
+            hint = ": it is a setting, put it under [run]" if key in KEYS else hint
+            raise CampaignError((), key, f"there is no key {key!r}{hint}")
     return head
-
-
-def _hint(key: str, allowed: Sequence[str]) -> str:
-    if key in KEYS:
-        return ": it is a setting, put it under [run]"
-    return f"{did_you_mean(key, allowed)}; there are: {', '.join(allowed)}"
 
 
 def check_head(key: str, value: Any, table: tuple[str, ...] = ()) -> None:

@@ -225,12 +225,8 @@ class CampaignResults:
     @property
     def failures(self) -> list[tuple[Path, str]]:
         """Folder and error message of the runs that failed."""
-        failures = []
-        for folder in map(Path, self._runs):
-            message = read_failure(folder)
-            if message is not None:
-                failures.append((folder, message))
-        return failures
+        read = ((folder, read_failure(folder)) for folder in map(Path, self._runs))
+        return [(folder, message) for folder, message in read if message is not None]
 
     @property
     def unfinished(self) -> list[Path]:

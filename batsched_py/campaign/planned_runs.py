@@ -55,12 +55,10 @@ class _Block(msgspec.Struct):
     replications: int | None = None
 
     def replace(self, values: Mapping[str, Any]) -> None:
-        """Replace values of the file."""
         self.values = {**self.values, **values}
         self.tables = {**self.tables, **dict.fromkeys(values, ("quick",))}
 
     def mistake(self, key: str, message: str) -> CampaignError:
-        """Return the error of a mistake at a key."""
         return CampaignError(self.tables[key], key, message)
 
 

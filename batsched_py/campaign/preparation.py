@@ -16,12 +16,7 @@ from batsched_py.campaign.campaign_file import Campaign
 from batsched_py.campaign.file_places import locate_files
 from batsched_py.campaign.finished_runs import PREFIX, RunState, read_hash, read_state
 from batsched_py.campaign.planned_runs import Label, PlannedRun
-from batsched_py.campaign.run_identity import (
-    digest_code,
-    find_version,
-    hash_run,
-    list_inputs,
-)
+from batsched_py.campaign.run_identity import digest_code, find_version, hash_run, list_inputs
 from batsched_py.campaign.run_task import Task
 from batsched_py.errors import PluginError, UsageError
 from batsched_py.files.digests import digest
@@ -63,7 +58,9 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
     folder's name ends with a hash of all that determines the run, by which it is found again;
     runs that are planned twice have the same folder.
     """
-    _check_encoding(campaign.path.absolute(), out.absolute())
+    for path in (campaign.path.absolute(), out.absolute()):
+        if "\\udc" in ascii(str(path)):  # no JSON can hold it
+            raise UsageError(f"{str(path)!a}: expected a path whose characters are UTF-8")
     folders = list(log_dirs)
     measure = find_code(campaign, "measure")
     find_code(campaign, "report")
@@ -71,14 +68,15 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         with isolate(0), keep_handlers():
             if not callable(load_file(measure)):
                 raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
-    folder_of = _known_folders(out)
+    # By hash, since labels may have other names than before:
+    folder_of = {read_hash(folder): folder for folder in _run_folders(out)}
     varying = find_axes(run.labels for run in campaign.runs)
     paths: dict[str, Path] = {}
     prepared = []
     for planned in campaign.runs:
         settings = locate_files(planned.settings, campaign)
         with _placed(campaign):
-            _check(settings)
+            _check(msgspec.json.encode(msgspec.structs.replace(settings, log="", seed=0)))
             if settings.log not in paths:
                 paths[settings.log] = find_log(settings.log, folders).resolve()
             log = paths[settings.log]
@@ -130,12 +128,8 @@ def _placed(campaign: Campaign) -> Iterator[None]:
         raise
 
 
-def _check(settings: Settings) -> None:
-    _check_once(msgspec.json.encode(msgspec.structs.replace(settings, log="", seed=0)))
-
-
 @cache
-def _check_once(encoded: bytes) -> None:
+def _check(encoded: bytes) -> None:
     """Raise :class:`UsageError` for what makes no sense, or for plug-ins that do not fit."""
     settings = parse_json(encoded, Settings, "settings")
     run = settings.run()
@@ -147,13 +141,6 @@ def _check_once(encoded: bytes) -> None:
         if run.dynamic:
             model = plugins.load(plugins.USERS, run.users)
             plugins.check_options(model, run.users, run.user_options)
-
-
-def _check_encoding(*paths: Path) -> None:
-    """Raise for paths that no JSON can hold."""
-    for path in paths:
-        if "\\udc" in ascii(str(path)):
-            raise UsageError(f"{str(path)!a}: expected a path whose characters are UTF-8")
 
 
 def _file(place: str) -> Path:
@@ -173,11 +160,6 @@ def find_code(campaign: Campaign, key: Literal["measure", "report"]) -> str | No
     if not is_file(path):
         raise UsageError(f"{campaign.path}: {key} = {place!r}: there is no file {path}")
     return f"{path}:{function}"
-
-
-def _known_folders(out: Path) -> dict[str, Path]:
-    """Return the folders of runs by hash: labels may have other names than before."""
-    return {read_hash(folder): folder for folder in _run_folders(out)}
 
 
 def count_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:

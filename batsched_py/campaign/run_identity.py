@@ -48,7 +48,9 @@ def hash_run(planned: Settings, settings: Settings, log: Path, further: Iterable
     """
     determining = msgspec.structs.replace(planned, **_OUTSIDE)
     parts: list[Any] = [determining, digest(log), digest_code(), versions(), *further]
-    parts += [_plugin(group, name) for group, name in find_plugins(settings)]
+    for group, name in find_plugins(settings):
+        files = find_plugin_files(group, name)  # with those that a file imports
+        parts.append([*_registered(group).get(name, []), *map(digest, files)])
     if settings.backend != EMBEDDED:
         parts.append(_batsim(settings.backend, settings.batsim))
     parts += [digest(file) for file in find_named_files(settings)]
@@ -58,12 +60,6 @@ def hash_run(planned: Settings, settings: Settings, log: Path, further: Iterable
 def list_inputs(settings: Settings, log: Path) -> list[Path]:
     """Return the files that a run reads: its log, and the files that its settings name."""
     return list(dict.fromkeys([log, *find_setting_files(settings)]))
-
-
-def _plugin(group: str, name: str) -> list[str]:
-    """Return what identifies the code of a plug-in: of a file, with those that it imports."""
-    files = map(digest, find_plugin_files(group, name))
-    return [*_registered(group).get(name, []), *files]
 
 
 @cache

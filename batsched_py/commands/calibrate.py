@@ -120,8 +120,13 @@ def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
         )
     found = calibrations(log, tables, resolved.machine.description)
     of_site = next(iter(settings.values()))
-    for note in _notes(of_site["notes"], site):
+    for note in of_site["notes"]:
         say(f"note: {note}")
+    if not site.warm_up:
+        say(
+            "note: the machine of the simulation is empty at the beginning, that of the log was "
+            "not: --warm-up '2 weeks' leaves the jobs of that time out"
+        )
     print(f"rules: {describe(site.rules)}")
     return Calibrated(log, found, of_site)
 
@@ -137,16 +142,6 @@ def _simulated(name: str, resolved: ResolvedRun) -> tuple[JobTable, dict[str, An
     if isinstance(result.output, EmbeddedOutput):  # whose file need not be made for them
         table = msgspec.structs.replace(table, texts={"job_id": result.output.job_ids()})
     return table, result.settings
-
-
-def _notes(notes: list[str], run: Run) -> list[str]:
-    if run.warm_up:
-        return notes
-    return [
-        *notes,
-        "the machine of the simulation is empty at the beginning, that of the log was not: "
-        "--warm-up '2 weeks' leaves the jobs of that time out",
-    ]
 
 
 def _write(calibrated: Calibrated, places: Sequence[Path]) -> None:

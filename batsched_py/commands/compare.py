@@ -44,7 +44,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     csv: Annotated[
         str | None,
-        typer.Option("--csv", metavar="TABLE", help="Print one table as CSV: metrics, users, ..."),
+        typer.Option(metavar="TABLE", help="Print one table as CSV: metrics, users, ..."),
     ] = None,
     fail: Annotated[
         bool,
@@ -62,8 +62,9 @@ def compare(
     compared = _compared(a, b)
     report = compared.report()
     tables = {table.name: table.frame for table in report.tables} | compared.whole_tables
-    if csv is not None:
-        _check_table(csv, tables)
+    if csv is not None and csv not in tables:
+        hint = did_you_mean(csv, tables)
+        raise UsageError(f"--csv {csv}: no such table here{hint}; there are {', '.join(tables)}")
     # First, as nobody may read what is printed.
     written = _write(report, compared.whole_tables, out) if out is not None else 0
     if as_json:
@@ -131,12 +132,6 @@ def _print_json(compared: _Comparison, tables: dict[str, pd.DataFrame]) -> None:
         },
     }
     print_exactly(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
-
-
-def _check_table(name: str, tables: dict[str, pd.DataFrame]) -> None:
-    if name not in tables:
-        hint = did_you_mean(name, tables)
-        raise UsageError(f"--csv {name}: no such table here{hint}; there are {', '.join(tables)}")
 
 
 def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:

@@ -12,7 +12,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol.decision_process_options import OF_SITES
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError, UsageError, located
 from batsched_py.files.writers import make_folder_of
 from batsched_py.options.setting_fields import parse_options
 from batsched_py.run.settings import Settings
@@ -39,24 +39,18 @@ def explain(
         ),
     ],
     job: Annotated[
-        str, typer.Option("--job", help="The job: 15, or with its workload w0!15.", metavar="ID")
+        str, typer.Option(help="The job: 15, or with its workload w0!15.", metavar="ID")
     ],
     scheduler: Annotated[
         str | None,
         typer.Option(
-            "--scheduler",
-            help="Policy of the exchange (default: that of PREFIX_run.json).",
-            metavar="NAME",
+            help="Policy of the exchange (default: that of PREFIX_run.json).", metavar="NAME"
         ),
     ] = None,
     scheduler_options: o.SchedulerOptions = None,
     gantt: Annotated[
         Path | None,
-        typer.Option(
-            "--gantt",
-            help="Draw the schedule around it: .png, .svg, .pdf, .html.",
-            metavar="FILE",
-        ),
+        typer.Option(help="Draw the schedule around it: .png, .svg, .pdf, .html.", metavar="FILE"),
     ] = None,
     all_lines: Annotated[
         bool, typer.Option("--all", help="Show every move of a reservation, however many.")
@@ -91,10 +85,8 @@ def explain(
         process = recorded_run.make_recorded(exchange, turns, recorded, about)
         wanted = find_job(job, list_jobs((turn.message, turn.reply) for turn in turns))
         watch = Watch(wanted, process.scheduler, MARGIN if gantt else 0.0)
-        try:
+        with located(exchange, InputError):
             replay(turns, process, watch)
-        except InputError as error:
-            raise InputError(f"{exchange}: {error}") from None
         most = sys.maxsize if all_lines else MOST
         _print(explain_job(watch, recorded.scheduler, most), about, as_json)
         if gantt is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
 from batsched_py.plugins.plugin_descriptions import join_first_paragraph
@@ -42,3 +44,9 @@ class GroupHelp(TyperGroup):
             formatter.write_dl(
                 [(name, join_first_paragraph(command.help)) for name, command in commands.items()]
             )
+
+
+make_group = partial(
+    Typer, cls=GroupHelp, no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
+"""Makes a command with subcommands; ``help`` is its description."""

@@ -82,12 +82,8 @@ def _show(rows: list[dict[str, Any]], form: str) -> None:
 
         print_exactly(csv_of_rows(rows[0], (row.values() for row in rows)), end="")
     elif rows:
-        _show_text(rows)
-
-
-def _show_text(rows: list[dict[str, Any]]) -> None:
-    numeric = {key for key in rows[0] if any(type(row[key]) in (int, float) for row in rows)}
-    print_table(list(rows[0]), [[_cell(row[key]) for key in rows[0]] for row in rows], numeric)
+        numeric = {key for key in rows[0] if any(type(row[key]) in (int, float) for row in rows)}
+        print_table(list(rows[0]), [[_cell(row[key]) for key in rows[0]] for row in rows], numeric)
 
 
 def _cell(value: Any) -> str:

@@ -27,16 +27,13 @@ def optimum(
     prefix: o.Prefix = "out",
     scheduler_options: o.SchedulerOptions = None,
     nodes: o.Nodes = None,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", help="Seconds for each step.", metavar="S")
-    ] = 60.0,
+    time_limit: Annotated[float, typer.Option(help="Seconds for each step.", metavar="S")] = 60.0,
     gap: Annotated[
-        float, typer.Option("--gap", help="Relative gap that counts as optimal.", metavar="X")
+        float, typer.Option(help="Relative gap that counts as optimal.", metavar="X")
     ] = 0.0,
     scale: Annotated[
         str,
         typer.Option(
-            "--scale",
             metavar="auto|exact|SECONDS",
             help="Time axis of the solver: minutes by the size of the step, exact, or seconds.",
         ),

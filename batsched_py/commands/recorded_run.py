@@ -11,7 +11,7 @@ import msgspec
 
 from batsched_py.commands.protocol.decision_process_options import OF_SITES, parse_json_object
 from batsched_py.decision_process import DecisionProcess
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError, UsageError, located
 from batsched_py.explain.replayed_exchange import Turn, find_beginning, has_six_decimals
 from batsched_py.files.readers import is_file
 from batsched_py.options.budgets import Budgets
@@ -114,10 +114,8 @@ def make_recorded(
     exchange: Path, turns: list[Turn], settings: ProcessSettings, about: Described
 ) -> DecisionProcess:
     """Make the scheduler of a recording; Batsim's ``--sched-cfg`` completes the options."""
-    try:
+    with located(exchange, InputError):
         config = find_beginning(turns).config
-    except InputError as error:
-        raise InputError(f"{exchange}: {error}") from None
     if text := config.get("sched-config"):
         options = (
             parse_json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options

@@ -44,9 +44,7 @@ def report(
     nodes: Annotated[
         int | None,
         typer.Option(
-            "--nodes",
-            help="Processors of the machine of a run, where no file of it tells.",
-            metavar="N",
+            help="Processors of the machine of a run, where no file of it tells.", metavar="N"
         ),
     ] = None,
     by: Annotated[

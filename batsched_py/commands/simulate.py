@@ -47,7 +47,6 @@ def simulate(
     check_against: Annotated[
         str | None,
         typer.Option(
-            "--check-against",
             metavar="NAME",
             help="Simulate with this back end too, and show the jobs that differ.",
             rich_help_panel=BACK_END,
@@ -56,7 +55,6 @@ def simulate(
     swf: Annotated[
         Path | None,
         typer.Option(
-            "--swf",
             metavar="FILE",
             help="Write the simulated jobs as an SWF log too (gzipped if it ends with .gz).",
             rich_help_panel=FURTHER_FILES,

@@ -128,7 +128,9 @@ class Watch:
         """Ask the policy after a scheduling pass why the job waits, if it still does."""
         self._queue, self._machine = queue, machine
         if self._job is None:
-            self._job = self._find()
+            news = queue.since(self._seen)
+            self._seen = queue.nb_arrived
+            self._job = next((job for job in news if job.id == self._wanted), None)
         job = self._job
         if job is None or job.state is not JobState.WAITING:
             return
@@ -201,12 +203,6 @@ class Watch:
         """Tell whether ``head`` was before ``job`` in the order, as far as that can be known."""
         key = getattr(getattr(self.policy, "order", None), "key", None)
         return head.id == self._head if key is None else bool(key(head) < key(job))
-
-    def _find(self) -> Job | None:
-        """Return the job if it waits and came since the last pass."""
-        news = self._queue.since(self._seen)
-        self._seen = self._queue.nb_arrived
-        return next((job for job in news if job.id == self._wanted), None)
 
     def _held(self, job: Job) -> WaitingReason:
         """Ask the policy; one that does not answer leaves what everybody can see."""

@@ -75,13 +75,13 @@ def read_log(path: str | Path) -> str:
     return _unify_line_ends(read_bytes(path).decode(errors="replace"))
 
 
-def read_lines(path: str | Path, kind: Kind = InputError) -> Iterator[bytes]:
+def read_lines(path: str | Path) -> Iterator[bytes]:
     """Yield the lines of a file that may be longer than memory, with their ends.
 
     A gzip file is unpacked on the way (its content decides, not its name); ``-`` is standard input.
     """
     with (
-        _readable(path, kind),
+        _readable(path, InputError),
         nullcontext(cast(BufferedReader, sys.stdin.buffer))
         if str(path) == STANDARD_INPUT
         else open(path, "rb") as file,
@@ -117,12 +117,10 @@ def _unify_line_ends(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def read_json(
-    path: str | Path, type: TypeForm[T], kind: Kind = InputError, *, expected: str | None = None
-) -> T:
+def read_json(path: str | Path, type: TypeForm[T], *, expected: str | None = None) -> T:
     """Return the value of a ``type`` in a JSON file whose objects have each name once."""
-    content = read_bytes(path, kind)
-    return parse_json(content, type, Path(path), kind, expected=expected, unique_names=True)
+    content = read_bytes(path)
+    return parse_json(content, type, Path(path), expected=expected, unique_names=True)
 
 
 def parse_json(
@@ -200,9 +198,9 @@ def _locate(content: bytes, error: Exception) -> str:
     return f":{line}:{column}"
 
 
-def read_toml(path: str | Path, kind: Kind = InputError) -> dict[str, Any]:
+def read_toml(path: str | Path) -> dict[str, Any]:
     """Return the content of a TOML file."""
-    return parse_toml(read_text(path, kind), path, kind)
+    return parse_toml(read_text(path), path)
 
 
 def parse_toml(text: str, where: object, kind: Kind = InputError) -> dict[str, Any]:

@@ -134,7 +134,7 @@ class Machine(Site):
         if job.state is not RUNNING:
             raise InvariantError(f"job {job.id} ended while {job.state.value}")
         job.state = ENDED
-        self._give_back(job, job.processors)
+        self.vacate(job, job.processors)
         for site in self._parts:
             if share := site.share(job.processors):
                 site.vacate(job, share)

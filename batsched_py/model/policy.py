@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from batsched_py.errors import PluginError
 from batsched_py.model.decisions import Decision
@@ -64,28 +64,16 @@ def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:
     return scheduler.dilates(sites)
 
 
-def knows_partitions(scheduler: object) -> bool:
-    """Tell whether the class of a policy declares ``knows_partitions = True``.
+def declares(
+    scheduler: object, what: Literal["knows_partitions", "needs_estimates", "reads_reservations"]
+) -> bool:
+    """Tell whether the class of a policy declares an attribute to be True.
 
-    Then one policy decides for all :attr:`Machine.partitions`, otherwise one for each.
+    With ``knows_partitions``, one policy decides for all :attr:`Machine.partitions`, otherwise one
+    for each. One that ``needs_estimates`` plans with the run time of each job, so that each must
+    have an estimate. One that ``reads_reservations`` admits or rejects advance reservations.
     """
-    return bool(getattr(scheduler, "knows_partitions", False))
-
-
-def needs_estimates(scheduler: object) -> bool:
-    """Tell whether the class of a policy declares ``needs_estimates = True``.
-
-    It plans with the run time of each job, so that each must have an estimate.
-    """
-    return bool(getattr(scheduler, "needs_estimates", False))
-
-
-def reads_reservations(scheduler: object) -> bool:
-    """Tell whether the class of a policy declares ``reads_reservations = True``.
-
-    It admits or rejects the advance reservations of jobs.
-    """
-    return bool(getattr(scheduler, "reads_reservations", False))
+    return bool(getattr(scheduler, what, False))
 
 
 @runtime_checkable

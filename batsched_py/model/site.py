@@ -130,17 +130,13 @@ class Site:
             raise InvariantError(f"processors {to_text(share)!r} are in use by two jobs")
         self._note(job, share.size)
 
-    def vacate(self, job: Job, share: ProcessorSet) -> None:
-        """Free the processors of a job that has ended."""
-        self._give_back(job, share)
-
     def _note(self, job: Job, size: int) -> None:
         """Take note of a job that runs on ``size`` processors that were taken from the pool."""
         self.free -= size
         insort(self._releases, (job.expected_end, size, job.number, job))
 
-    def _give_back(self, job: Job, freed: ProcessorSet) -> None:
-        """Free the processors here of a job that ran."""
+    def vacate(self, job: Job, freed: ProcessorSet) -> None:
+        """Free the processors here of a job that has ended."""
         self.nb_ended += 1
         size = freed.size
         usable = freed - self.unavailable if self.unavailable.size else freed

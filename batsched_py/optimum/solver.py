@@ -106,7 +106,6 @@ class _Search:
             self._try_order(order)
 
     def seconds_left(self) -> float:
-        """Return the remaining time of the search in seconds."""
         return self._deadline - time.perf_counter()
 
     def try_starts(self, starts: list[float]) -> None:

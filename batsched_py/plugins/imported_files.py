@@ -39,7 +39,9 @@ def find_imported_files(file: Path, left_out: Collection[str] = ()) -> list[Path
     folders = _Folders()
     packages = folders.packages(str(file))
     above = os.path.dirname(packages[-1]) if packages else str(file.parent)
-    roots = list(dict.fromkeys([str(file.parent), above, *_search_path()]))
+    places = (Path(place).absolute() for place in sys.path if place)
+    searched = (str(place) for place in places if not is_installed(place))
+    roots = list(dict.fromkeys([str(file.parent), above, *searched]))
     start = [str(file)] if file.is_file() else []
     return _closure(start, lambda path: _imported(path, roots, left_out, folders))
 
@@ -90,7 +92,6 @@ class _Folders:
         return self._names[folder]
 
     def has_file(self, folder: str, name: str) -> bool:
-        """Return whether a file is in a folder."""
         return name in self.names(folder) and os.path.isfile(os.path.join(folder, name))
 
     def packages(self, file: str) -> list[str]:
@@ -114,12 +115,6 @@ class _Folders:
                     if self.has_file(place, f"{stem}{suffix}"):
                         yield os.path.join(place, f"{stem}{suffix}")
             folder = inside
-
-
-def _search_path() -> list[str]:
-    """Return where Python looks, but for what is installed."""
-    places = [Path(place).absolute() for place in sys.path if place]
-    return [str(place) for place in places if not is_installed(place)]
 
 
 def _imported(

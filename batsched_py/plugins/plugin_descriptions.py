@@ -55,8 +55,8 @@ def read_docstring(path: Path, name: str) -> str | None:
         return None
     for statement in module.body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            made_command = f"{name}.command" in map(_called, statement.decorator_list)
-            if statement.name == name or made_command:
+            decorators = map(ast.unparse, statement.decorator_list)
+            if statement.name == name or any(d.startswith(f"{name}.command(") for d in decorators):
                 return ast.get_docstring(statement) or ""
         elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             given = {keyword.arg: keyword.value for keyword in statement.value.keywords}
@@ -64,10 +64,6 @@ def read_docstring(path: Path, name: str) -> str | None:
             if ast.unparse(statement.targets[0]) == name and isinstance(text, ast.Constant):
                 return str(text.value)
     return None
-
-
-def _called(decorator: ast.expr) -> str:
-    return ast.unparse(decorator.func) if isinstance(decorator, ast.Call) else ""
 
 
 @cache

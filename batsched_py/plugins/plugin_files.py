@@ -30,7 +30,6 @@ class _SourceOnly(SourceFileLoader):
     """Compiles a file anew, whatever lies in ``__pycache__``."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the code of the module."""
         return self.source_to_code(self.get_data(self.path), self.path)
 
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from batsched_py.errors import InvariantError
 from batsched_py.processors.pool import ProcessorPool
-from batsched_py.processors.sets import (
-    NO_PROCESSORS,
-    ProcessorSet,
-    make_set,
-    to_text,
-)
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, make_set, to_text
 
 _FEW = 2048
 """The largest number of processors for a bit pool: each operation takes time for all of them."""

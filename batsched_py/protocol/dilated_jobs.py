@@ -35,11 +35,6 @@ def make_placed_id(job_id: str) -> str:
     return f"{_PREFIX}{job_id.replace('!', ':', 1)}"
 
 
-def make_metadata(job_id: str) -> str:
-    """Return the metadata of a job that is rejected because another form of it runs."""
-    return f"runs as {make_placed_id(job_id)}".replace('"', "'")  # which Batsim cannot write
-
-
 def is_replaced(metadata: str) -> bool:
     """Tell whether a job with this metadata was rejected because another form of it runs."""
     return metadata.startswith(RUNS_AS)
@@ -109,7 +104,8 @@ class DilatedJobs:
         description, content = self._waiting.pop(job.id)
         name = make_placed_id(job.id)
         if self._has_metadata:
-            yield m.SetJobMetadata(timestamp=now, job_id=job.id, metadata=make_metadata(job.id))
+            metadata = f"runs as {name}".replace('"', "'")  # which Batsim cannot write
+            yield m.SetJobMetadata(timestamp=now, job_id=job.id, metadata=metadata)
         yield m.RejectJob(timestamp=now, job_id=job.id)
         workload = job.id.partition("!")[0]
         profile = f"{workload}:{description.profile}*{job.dilation!r}+{job.transfer!r}"

@@ -13,12 +13,7 @@ import msgspec
 
 from batsched_py.errors import ProtocolError
 from batsched_py.files.readers import parse_json
-from batsched_py.processors.sets import (
-    MOST_PROCESSORS,
-    ProcessorSet,
-    from_text,
-    to_text,
-)
+from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, from_text, to_text
 from batsched_py.protocol import messages as m
 from batsched_py.support.json_values import is_integer, quote, whole
 from batsched_py.support.old_names import hint_new_name

@@ -57,7 +57,6 @@ class EmbeddedOutput:
         return make_lines((some.merge_forms() for some in self._ended()), names, columns)
 
     def _ended(self) -> Iterable[EndedJobs]:
-        """Return the jobs in batches."""
         return iterate_columns(self.outcome.jobs) if self._few is None else self._few
 
     @cached_property
@@ -72,7 +71,6 @@ class EmbeddedOutput:
 
     @cached_property
     def _sums(self) -> Summary:
-        """The sums of ``_schedule.csv``."""
         sums = Summary(self.outcome.nb_processors)
         for some in self._ended():
             sums.add(some)

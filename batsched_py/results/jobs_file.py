@@ -13,7 +13,7 @@ from sys import intern
 
 import numpy as np
 
-from batsched_py.errors import InputError, ProtocolError
+from batsched_py.errors import InputError, ProtocolError, located
 from batsched_py.files.readers import csv_rows, numbered_csv_rows, read_text
 from batsched_py.processors.sets import NO_PROCESSORS, from_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
@@ -241,7 +241,5 @@ def _check_row(row: Mapping[str, str], where: str, needed: Sequence[str]) -> Non
             f"{where}: starting_time {start:g}, finish_time {finish:g}, "
             f"execution_time {execution:g}: a job cannot end before it starts"
         )
-    try:
+    with located(f"{where}: allocated_resources", ProtocolError, InputError):
         from_text(row.get("allocated_resources", "0"))
-    except ProtocolError as error:
-        raise InputError(f"{where}: allocated_resources: {error}") from None

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.swf_losses import find_losses
+from batsched_py.support.natural_order import natural_key
 from batsched_py.workload.grid_sites import HOME
 from batsched_py.workload.logs.swf import CANCELLED, FIELDS, UNKNOWN, SwfLog, write_swf
 from batsched_py.workload.logs.swf_header import SYNTHETIC, make_header_lines
@@ -64,7 +65,9 @@ def write_result_log(
     """
     cores = _cores(table, machine)
     lines, order, names = _lines(table, machine, cores)
-    notes = [*_lost_names(names), *_lost_fields(fields)]
+    notes = _lost_names(names)
+    if lost := sorted({*fields} - {*_NAMED, HOME}):
+        notes.append(f"further fields of the jobs were lost: {', '.join(lost)}")
     data, rows = lines[order], np.arange(len(lines))
     log = SwfLog(Path(path), [], data, rows, [])
     numbers = [names["job_number"][name] for name in table.text_column("job_id")]
@@ -104,7 +107,7 @@ def _lines(
     by value.
     """
     ids, submit = table.text_column("job_id"), table.submit.tolist()
-    order = sorted(range(len(ids)), key=lambda row: (submit[row], *_natural(ids[row])))
+    order = sorted(range(len(ids)), key=lambda row: (submit[row], natural_key(ids[row])))
     texts = {"user": table.user} | {name: table.text_column(name) for name in _NAMED}
     names = {"job_number": _numbers((ids[row] for row in order), _NUMBER)} | {
         field: _numbers((column[row] for row in order), _USER) for field, column in texts.items()
@@ -135,12 +138,6 @@ def _lines(
     return lines, order, names
 
 
-def _natural(name: str) -> tuple[str | tuple[int, str], ...]:
-    """Return the text and the numbers of a name in turn, so that ``job10`` is after ``job9``."""
-    parts = re.split(r"0*(\d+)", name, flags=re.ASCII)
-    return tuple((len(part), part) if place % 2 else part for place, part in enumerate(parts))
-
-
 def _numbers(texts: Iterable[str], form: re.Pattern[str]) -> dict[str, int]:
     """Return a number for each text: its own if all are numbers, else by first appearance.
 
@@ -161,12 +158,6 @@ def _lost_names(names: dict[str, dict[str, int]]) -> list[str]:
         for field, plural in _PLURALS.items()
         if any(name and name != str(number) for name, number in names[field].items())
     ]
-
-
-def _lost_fields(fields: Iterable[str]) -> list[str]:
-    """Return a note on the further fields of jobs that a log does not have."""
-    others = sorted({*fields} - {*_NAMED, HOME})
-    return [f"further fields of the jobs were lost: {', '.join(others)}"] if others else []
 
 
 def _notes(settings: dict[str, Any]) -> list[str]:

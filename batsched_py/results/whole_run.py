@@ -21,7 +21,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from batsched_py.errors import InputError
+from batsched_py.errors import InputError, located
 from batsched_py.files.digests import digest_known, sha256
 from batsched_py.files.readers import parse_json, read_bytes
 from batsched_py.files.writers import sync_folder, write_whole
@@ -156,7 +156,8 @@ def read_run(path: Path, kind: type[_T], remedy: str = "") -> _T:
         content = _sealed_content(path)
         described = _decoded(content, _Described, path)
         if described.time_zone is not None:
-            _check_zone(described.time_zone, path)
+            with located(path, InputError):
+                parse_time_zone(described.time_zone)
         for name, expected in described.files.items():
             if reason := _fault(_place(path, name), expected):
                 raise InputError(f"{_place(path, name)} {reason} ({path.name} names it)")
@@ -198,13 +199,6 @@ def _sealed_content(path: Path) -> bytes:
 
 def _decoded(content: bytes, kind: type[_T], path: Path) -> _T:
     return parse_json(content, kind, path, expected="what batsched-py writes")
-
-
-def _check_zone(time_zone: str, path: Path) -> None:
-    try:
-        parse_time_zone(time_zone)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def _place(path: Path, name: str) -> Path:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError, parameter
-from batsched_py.model.policy import needs_estimates
+from batsched_py.model.policy import declares
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
 from batsched_py.run.resolved_machine import ResolvedMachine
 from batsched_py.run.stored_values import ProcessSettings
@@ -78,7 +78,7 @@ def check_limits(scheduler: object, workload: Workload, nb_processors: float) ->
 
     Jobs that are wider than the machine are refused anyway.
     """
-    if not needs_estimates(scheduler):
+    if not declares(scheduler, "needs_estimates"):
         return
     unlimited = [
         job

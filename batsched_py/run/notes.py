@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from batsched_py.errors import InputError
-from batsched_py.model.policy import reads_reservations
+from batsched_py.model.policy import declares
 from batsched_py.schedulers.partitioned import unwrap_policy
 from batsched_py.workload.unused_input import find_unused_in_jobs
 
@@ -28,11 +28,15 @@ def make_notes(resolved: ResolvedRun, scheduler: Any, output: Output) -> list[st
     notes = find_unused_in_jobs(
         workload.jobs,
         run.scheduler,
-        reads_reservations=reads_reservations(unwrap_policy(scheduler)),
+        reads_reservations=declares(unwrap_policy(scheduler), "reads_reservations"),
         sites=machine.sites,
         described=machine.description,
     )
-    notes += _too_wide(workload, output.nb_processors)
+    if wide := [job for job in workload.jobs if job.size > output.nb_processors]:
+        notes.append(
+            f"{len(wide)} jobs are wider than the machine of {output.nb_processors} processors and "
+            f"are refused, such as job {wide[0].id} of {wide[0].size}"
+        )
     notes += _few_submitted(run, workload, output.table)
     nb_refused = int((~output.table.ran).sum())
     if run.machine and nb_refused:
@@ -46,17 +50,6 @@ def make_notes(resolved: ResolvedRun, scheduler: Any, output: Output) -> list[st
     if nb_rare := int(output.table.rare.sum()):
         notes.append(f"{nb_rare} jobs of rare behaviour load the machine and are not measured")
     return notes + (machine.platform.notes() if machine.platform else [])
-
-
-def _too_wide(workload: Workload, nb_processors: int) -> list[str]:
-    """Return a note on jobs that no machine of this size can run, if there are any."""
-    wide = [job for job in workload.jobs if job.size > nb_processors]
-    if not wide:
-        return []
-    return [
-        f"{len(wide)} jobs are wider than the machine of {nb_processors} processors and are "
-        f"refused, such as job {wide[0].id} of {wide[0].size}"
-    ]
 
 
 def _few_submitted(run: Run, workload: Workload, table: JobTable) -> list[str]:

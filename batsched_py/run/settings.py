@@ -8,6 +8,7 @@ to a :class:`Run`, which is stored with the results: a new option is a field of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,13 +21,7 @@ from batsched_py.options.setting_fields import Setting, parse_budgets, parse_lim
 from batsched_py.plugins.plugins import RIGID
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
-from batsched_py.workload.conversion_rules import (
-    CHOICES,
-    DEFAULT,
-    PRESETS,
-    Rules,
-    make_rules,
-)
+from batsched_py.workload.conversion_rules import CHOICES, DEFAULT, PRESETS, Rules, make_rules
 from batsched_py.workload.grid_sites import MOST_TIMES
 
 if TYPE_CHECKING:
@@ -35,15 +30,17 @@ else:  # as a file and a command line have it
     File = str
 
 _KEY_VALUE = "KEY=VALUE"
-POLICY = "Policy"
 USERS = "Users"
-MACHINE = "Machine"
-RULES = "How a log becomes jobs (rules)"
-SAME_TIME = "Events at the same time"
-MEASURED = "What is measured"
-ENDLESS = "How long work may go on"
 BACK_END = "What simulates"
-"""Headings under which a help has the settings."""
+# What a setting is under each heading of a help:
+_policy = partial(Setting, group="Policy")
+_users = partial(Setting, group=USERS)
+_machine = partial(Setting, group="Machine")
+_rule = partial(Setting, group="How a log becomes jobs (rules)")
+_same_time = partial(Setting, group="Events at the same time")
+_measured = partial(Setting, group="What is measured")
+_endless = partial(Setting, group="How long work may go on")
+_back_end = partial(Setting, group=BACK_END)
 
 
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -52,219 +49,173 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     log: str = "sample"
     """SWF log or Batsim workload, a file or a log's name: the input of a run of a campaign."""
     scheduler: Annotated[
-        str,
-        Setting("Policy: a name of `batsched-py list`, or file.py:Class.", "NAME", group=POLICY),
+        str, _policy("Policy: a name of `batsched-py list`, or file.py:Class.", "NAME")
     ] = "easy"
     scheduler_options: Annotated[
-        Mapping[str, Any],
-        Setting("Option of the policy (repeatable).", _KEY_VALUE, ("-O",), group=POLICY),
+        Mapping[str, Any], _policy("Option of the policy (repeatable).", _KEY_VALUE, ("-O",))
     ] = {}
     users: Annotated[
         str,
-        Setting(
+        _users(
             "User model: rigid (recorded times), feedback, another name of `batsched-py list`, or "
             "file.py:Class.",
             "NAME",
-            group=USERS,
         ),
     ] = RIGID
     sessions: Annotated[
-        str | None,
-        Setting("How sessions are delimited, such as arrival:60.", "METHOD:MINUTES", group=USERS),
+        str | None, _users("How sessions are delimited, such as arrival:60.", "METHOD:MINUTES")
     ] = None
     """The user model's option of that name: how sessions are delimited."""
     user_options: Annotated[
-        Mapping[str, Any],
-        Setting("Option of the user model (repeatable).", _KEY_VALUE, ("-U",), group=USERS),
+        Mapping[str, Any], _users("Option of the user model (repeatable).", _KEY_VALUE, ("-U",))
     ] = {}
     platform: Annotated[
-        File | None, Setting("SimGrid platform file.", "X.xml", ("-p", "--platform"), group=MACHINE)
+        File | None, _machine("SimGrid platform file.", "X.xml", ("-p", "--platform"))
     ] = None
     machine: Annotated[
-        File | None,
-        Setting(
-            "Machine file: nodes, partitions and their limits, outages.", "FILE", group=MACHINE
-        ),
+        File | None, _machine("Machine file: nodes, partitions and their limits, outages.", "FILE")
     ] = None
     max_walltime: Annotated[
         str | float | None,
-        Setting(
-            "No partition of the machine file lets a job ask for more, such as '24 h'.",
-            "TIME",
-            group=MACHINE,
+        _machine(
+            "No partition of the machine file lets a job ask for more, such as '24 h'.", "TIME"
         ),
     ] = None
-    nodes: Annotated[
-        int | None, Setting("Number of processors (default: the log's).", "N", group=MACHINE)
-    ] = None
+    nodes: Annotated[int | None, _machine("Number of processors (default: the log's).", "N")] = None
     node_factor: Annotated[
         float | None,
-        Setting(
-            "Number of processors, as a multiple of the log's; of a machine file's nodes.",
-            "X",
-            group=MACHINE,
+        _machine(
+            "Number of processors, as a multiple of the log's; of a machine file's nodes.", "X"
         ),
     ] = None
     sites: Annotated[
         str | None,
-        Setting(
+        _machine(
             "Sites of the machine: such as 4x128,6x32 (processors), west:96,east:128@1.5 (names, "
             "speed), or m128 (a grid of Streit's table 7.1); default: the clusters of the "
             "platform.",
             "SITES",
-            group=MACHINE,
         ),
     ] = None
     speed_factor: Annotated[
-        float, Setting("Speed of the processors, as a multiple of the log's.", "X", group=MACHINE)
+        float, _machine("Speed of the processors, as a multiple of the log's.", "X")
     ] = 1.0
     rules: Annotated[
         Rules | str,
-        Setting(
+        _rule(
             f"How a log becomes jobs: {', '.join(PRESETS)}; the options below change single rules.",
             "PRESET",
-            group=RULES,
         ),
     ] = DEFAULT
     size: Annotated[
-        str | None,
-        Setting("Number of processors of a job.", "|".join(CHOICES["size"]), group=RULES),
+        str | None, _rule("Number of processors of a job.", "|".join(CHOICES["size"]))
     ] = None
     walltime: Annotated[
         str | None,
-        Setting(
+        _rule(
             "Kill limit; double: max(request, 2 x run time); exact: none, policies are told the "
             "run time.",
             "|".join(CHOICES["walltime"]),
-            group=RULES,
         ),
     ] = None
     least_walltime: Annotated[
         str | float | None,
-        Setting("With double, the shortest limit of a job, such as '1 min'.", "TIME", group=RULES),
+        _rule("With double, the shortest limit of a job, such as '1 min'.", "TIME"),
     ] = None
-    runtime: Annotated[
-        str | None,
-        Setting("Run time of a job.", "|".join(CHOICES["runtime"]), group=RULES),
-    ] = None
+    runtime: Annotated[str | None, _rule("Run time of a job.", "|".join(CHOICES["runtime"]))] = None
     drop: Annotated[
-        str | None,
-        Setting(f"Jobs to leave out: {', '.join(CHOICES['drop'])}.", "KIND,...", group=RULES),
+        str | None, _rule(f"Jobs to leave out: {', '.join(CHOICES['drop'])}.", "KIND,...")
     ] = None
     unknown_user: Annotated[
         str | None,
-        Setting(
+        _rule(
             "Jobs of unknown users: all of one user, each of its own, or left out.",
             "|".join(CHOICES["unknown_user"]),
-            group=RULES,
         ),
     ] = None
     profile: Annotated[
         str | None,
-        Setting(
+        _rule(
             "What a job does: last so long, or compute so much on each processor.",
             "|".join(CHOICES["profile"]),
-            group=RULES,
         ),
     ] = None
     keep: Annotated[
         str | None,
-        Setting(
+        _rule(
             f"Fields of the log that policies see: {', '.join(CHOICES['keep'])}; with a machine "
             "file, all.",
             "FIELD,...",
-            group=RULES,
         ),
     ] = None
     job_numbers: Annotated[
-        str | None,
-        Setting(
-            "Only jobs with these numbers in the log, such as 10000-19999.", "N-M", group=RULES
-        ),
+        str | None, _rule("Only jobs with these numbers in the log, such as 10000-19999.", "N-M")
     ] = None
-    first: Annotated[int | None, Setting("Only the first N jobs.", "N", group=RULES)] = None
+    first: Annotated[int | None, _rule("Only the first N jobs.", "N")] = None
     homes: Annotated[
         str | None,
-        Setting(
+        _rule(
             "The site where a job is at home: by its user, each in turn, by its group, or the n-th "
             "for partition n.",
             "|".join(CHOICES["homes"]),
-            group=RULES,
         ),
     ] = None
     split: Annotated[
         str | int | None,
-        Setting(
+        _rule(
             "Split jobs wider than their home, than the largest site, or than N processors.",
             "local|largest|N",
-            group=RULES,
         ),
     ] = None
-    skip_bad_lines: Annotated[
-        bool, Setting("Leave malformed lines out and count them.", group=RULES)
-    ] = False
-    seed: Annotated[int, Setting("Seed of what users do by chance.", "N", group=USERS)] = 0
+    skip_bad_lines: Annotated[bool, _rule("Leave malformed lines out and count them.")] = False
+    seed: Annotated[int, _users("Seed of what users do by chance.", "N")] = 0
     shake: Annotated[
-        int | None,
-        Setting("Shuffle events of the same instant, by this seed.", "N", group=SAME_TIME),
+        int | None, _same_time("Shuffle events of the same instant, by this seed.", "N")
     ] = None
     """None: the order of the log."""
     each_event: Annotated[
         bool,
-        Setting(
-            "Run the policy after every event, submissions before ends, not once an instant.",
-            group=SAME_TIME,
+        _same_time(
+            "Run the policy after every event, submissions before ends, not once an instant."
         ),
     ] = False
     warm_up: Annotated[
         str | float | None,
-        Setting(
+        _measured(
             "Jobs submitted in so much time from the first submission on load the machine, but are "
             "not measured; such as '4 weeks'.",
             "TIME",
-            group=MEASURED,
         ),
     ] = None
     cool_down: Annotated[
         str | float | None,
-        Setting(
-            "Nor those submitted in so much time before the last submission.",
-            "TIME",
-            group=MEASURED,
-        ),
+        _measured("Nor those submitted in so much time before the last submission.", "TIME"),
     ] = None
     budgets: Annotated[
         Budgets | str | None,
-        Setting(
+        _endless(
             "What is taken for endless work: more than so much idle_time (seconds), messages, "
             "decisions, jobs, jobs_at_once; inf: nothing.",
             "NAME=N,...",
-            group=ENDLESS,
         ),
     ] = None
     backend: Annotated[
         str,
-        Setting(
+        _back_end(
             "What simulates: embedded, batsim (the program), docker (its image), or socket (the "
             "embedded simulator as another process in the place of Batsim 4; socket5: of 5).",
             "NAME",
-            group=BACK_END,
         ),
     ] = EMBEDDED
-    batsim: Annotated[
-        str | None, Setting("Batsim's program or command line.", "COMMAND", group=BACK_END)
-    ] = None
+    batsim: Annotated[str | None, _back_end("Batsim's program or command line.", "COMMAND")] = None
     """For the back end ``batsim``; None: ``batsim`` on PATH."""
-    batsim_log: Annotated[
-        bool,
-        Setting("Have Batsim log all that it does, not only errors.", group=BACK_END),
-    ] = False
+    batsim_log: Annotated[bool, _back_end("Have Batsim log all that it does, not only errors.")] = (
+        False
+    )
     timeouts: Annotated[
         Timeouts | str | None,
-        Setting(
-            "Seconds for another process as back end: ready, run, success, failure.",
-            "NAME=S,...",
-            group=BACK_END,
+        _back_end(
+            "Seconds for another process as back end: ready, run, success, failure.", "NAME=S,..."
         ),
     ] = None
 

@@ -168,8 +168,6 @@ class Admission:
                 jobs.append(job)
         return jobs
 
-    # Limits of users ---------------------------------------------------------------------------
-
     def _is_within_limits(self, job: Job) -> bool:
         """Tell whether the limits of its user allow a job; if not, hold it."""
         rules = self._partitions[job.partition]

@@ -11,12 +11,7 @@ from batsched_py.model.counters import read_counters
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine, to_processor_set
-from batsched_py.model.policy import (
-    ExplainingScheduler,
-    Scheduler,
-    knows_partitions,
-    needs_estimates,
-)
+from batsched_py.model.policy import ExplainingScheduler, Scheduler, declares
 from batsched_py.model.policy_mistakes import make_decision_error
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.site import Site
@@ -31,10 +26,10 @@ def adapt_to_partitions(
 ) -> Scheduler:
     """Return the policy that ``make`` makes, wrapped if the machine's partitions require it."""
     first = make()
-    limited = described is not None and (
-        bool(described.outages) or any(part.limits_users for part in described.partitions)
-    )
-    if described is None or (not limited and (described.is_one or knows_partitions(first))):
+    if described is None:
+        return first
+    limited = bool(described.outages) or any(part.limits_users for part in described.partitions)
+    if not limited and (described.is_one or declares(first, "knows_partitions")):
         return first
     return Partitioned(make, first, described)
 
@@ -61,7 +56,7 @@ class Partitioned:
                 f"give another policy, or {parameter('sites')} in place of {parameter('machine')}"
             )
         self._outages = Outages(described.outages)
-        self._knows = knows_partitions(first) or described.is_one
+        self._knows = declares(first, "knows_partitions") or described.is_one
         nb = 1 if self._knows else len(described.partitions)
         policies = [first, *(make() for _ in range(nb - 1))]
         if policies[-1] is first and nb > 1:
@@ -76,7 +71,7 @@ class Partitioned:
         ]
         self._ordered = sorted(self._lines, key=lambda line: -parts[line.place].tier)
         self._seen = 0
-        self.needs_estimates = needs_estimates(first)
+        self.needs_estimates = declares(first, "needs_estimates")
 
     @property
     def policy(self) -> Scheduler:

@@ -33,5 +33,5 @@ Around it:
 - ``platform``: ``hosts`` and their ``network``; SimGrid's files are read by ``platform_reader`` (of
   ``attribute_values``, and ``network_reader``), and written by ``platform_writer``
 - ``files``: ``input_files`` make a simulation; ``output_files`` are the tables that every one
-  leaves, ``batsim_files`` and ``batsim_files`` all that Batsim writes
+  leaves, ``batsim_files`` all that Batsim writes
 """

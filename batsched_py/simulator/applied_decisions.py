@@ -176,10 +176,7 @@ class Decisions:
             raise ProtocolError(
                 f"CALL_ME_LATER: {decision.time} is not later than the current time {agenda.now}"
             )
-        agenda.at(decision.time, self._call)
-
-    def _call(self) -> tuple[m.Event]:
-        return (m.RequestedCall(timestamp=self._agenda.now),)
+        agenda.at(decision.time, lambda: (m.RequestedCall(timestamp=agenda.now),))
 
     def _set_resource_state(self, decision: m.SetResourceState) -> None:
         if self.power is None:

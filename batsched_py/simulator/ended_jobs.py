@@ -175,14 +175,11 @@ class FinishedJobs(Sequence[SimulatedJob]):
         latest = self._latest
         latest.append(job)
         if len(latest) > IN_MEMORY and len(latest) % BATCH == 0:
-            self._pack_earliest()
-
-    def _pack_earliest(self) -> None:
-        """Pack a batch, unless the scheduler does not know yet of an end, and may set metadata."""
-        batch = self._latest[:BATCH]
-        if all(job.state is FORGOTTEN for job in batch):
-            self._packed.append(EndedJobs.of_jobs(batch))
-            del self._latest[:BATCH]
+            batch = latest[:BATCH]
+            # Where the scheduler does not know yet of an end, it may still set metadata.
+            if all(job.state is FORGOTTEN for job in batch):
+                self._packed.append(EndedJobs.of_jobs(batch))
+                del latest[:BATCH]
 
     def __len__(self) -> int:
         return len(self._packed) * BATCH + len(self._latest)

@@ -103,11 +103,9 @@ class Simulator:
         self._cut = 0.0 if self._random is None else self._random.random()
 
     def _make_machines(self) -> Machines:
-        """Return the machines that jobs run on."""
         return Machines(len(self.platform.hosts))
 
     def _begin(self) -> m.SimulationBegins:
-        """Return the first message."""
         return make_simulation_begins(self.platform, self.options, self._workloads, self._asleep)
 
     def run(self, scheduler: SchedulerSide) -> Outcome:
@@ -128,7 +126,7 @@ class Simulator:
             if stepwise.in_use:
                 stepwise.report_loads()
             if each_event:
-                self._pending.sort(key=_submissions_first)
+                self._pending.sort(key=lambda e: (e.timestamp, type(e) is not m.JobSubmitted))
             while self._pending and not decisions.busy:
                 events, self._pending = self._pending, []
                 self._exchange(scheduler, self._first_part(events) if self._in_parts else events)
@@ -246,10 +244,6 @@ class _StaticJobs:
             events.append(self._registry.make_submission(job, now))
         events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
         return events
-
-
-def _submissions_first(event: m.Event) -> tuple[float, bool]:
-    return event.timestamp, type(event) is not m.JobSubmitted
 
 
 _LOOSE = {m.JobSubmitted, m.JobCompleted, m.RequestedCall, m.Notify}

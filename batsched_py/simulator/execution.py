@@ -266,16 +266,12 @@ class Execution:
         Where a job may run on hosts of ``any_size``, a mapping may also have more executors than
         the job has, or fewer.
         """
-        hosts = list(decision.alloc)
-        if decision.mapping is not None and self._any_size:
-            if not decision.mapping:
-                raise ProtocolError(f"EXECUTE_JOB: the mapping of job {decision.job_id} is empty")
-            return [hosts[place] for place in check_mapping(decision, len(decision.mapping))]
+        hosts, size = list(decision.alloc), job.description.size
         if decision.mapping is not None:
-            return [hosts[place] for place in check_mapping(decision, job.description.size)]
-        if self._any_size:
-            return [hosts[executor % len(hosts)] for executor in range(job.description.size)]
-        return hosts
+            if self._any_size and not (size := len(decision.mapping)):
+                raise ProtocolError(f"EXECUTE_JOB: the mapping of job {decision.job_id} is empty")
+            return [hosts[place] for place in check_mapping(decision, size)]
+        return [hosts[place % len(hosts)] for place in range(size)] if self._any_size else hosts
 
     def _check_cores(self, job_id: str, hosts: Sequence[int]) -> None:
         """Refuse several executors of a job on a host with several cores: they would share them."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import JobError, ProtocolError, WorkloadError
+from batsched_py.errors import JobError, ProtocolError, WorkloadError, located
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_REACHED
@@ -16,12 +16,7 @@ from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.agenda import Timer
 from batsched_py.simulator.options import Options
-from batsched_py.simulator.profiles import (
-    Composed,
-    Profile,
-    parse_profiles,
-    parse_registered,
-)
+from batsched_py.simulator.profiles import Composed, Profile, parse_profiles, parse_registered
 from batsched_py.support.json_values import make_copier
 from batsched_py.workload.batsim.profile_fields import ReceiveFields
 from batsched_py.workload.workload import Workload, WorkloadJob
@@ -71,15 +66,6 @@ def find_final_state(return_code: int) -> str:
     return FAILED if return_code > 0 else WALLTIME_REACHED
 
 
-def _kind_of_registration(options: Options) -> type[Registration]:
-    if not options.is_batsim5:
-        return Registration
-    # Imported here as the decisions of Batsim 5 are, which most simulations have no need of.
-    from batsched_py.protocol.batsim5.registration import AnytimeRegistration
-
-    return AnytimeRegistration
-
-
 class JobRegistry:
     """All jobs by id and all profiles by workload, static and dynamic.
 
@@ -89,9 +75,13 @@ class JobRegistry:
 
     def __init__(self, options: Options) -> None:
         anytime = options.is_batsim5
-        self.registration = _kind_of_registration(options)(
-            dynamic=options.dynamic_jobs, profile_reuse=options.profile_reuse
-        )
+        kind: type[Registration] = Registration
+        if anytime:
+            # Imported here as the decisions of Batsim 5 are, which most simulations do not need.
+            from batsched_py.protocol.batsim5.registration import AnytimeRegistration
+
+            kind = AnytimeRegistration
+        self.registration = kind(dynamic=options.dynamic_jobs, profile_reuse=options.profile_reuse)
         self._dynamic = anytime or options.dynamic_jobs
         self._sequences = anytime
         """Whether profiles may be composed of registered ones."""
@@ -112,10 +102,8 @@ class JobRegistry:
         :class:`WorkloadError` for a profile that cannot run here.
         """
         self.registration.load(name, workload.profiles)
-        try:
+        with located(workload.name, WorkloadError):
             parsed = parse_profiles(workload.profiles, workload.profiles)
-        except WorkloadError as error:
-            raise WorkloadError(f"{workload.name}: {error}") from None
         self._parsed.update({(name, key): profile for key, profile in parsed.items()})
         if not self.registration.profile_reuse:
             # What a job receives may lead it to a profile that was released.
@@ -219,7 +207,7 @@ class JobRegistry:
         """Carry out REGISTER_PROFILE; raises :class:`ProtocolError`."""
         self.registration.add_profile(decision)
         workload, name = decision.workload_name, decision.profile_name
-        try:
+        with located("REGISTER_PROFILE", WorkloadError, ProtocolError):
             self._parsed[workload, name] = parse_registered(
                 name,
                 decision.profile,
@@ -227,8 +215,6 @@ class JobRegistry:
                 if self._sequences
                 else None,
             )
-        except WorkloadError as error:
-            raise ProtocolError(f"REGISTER_PROFILE: {error}") from None
 
     def add_job(self, decision: m.RegisterJob) -> SimulatedJob:
         """Carry out REGISTER_JOB; raises :class:`ProtocolError`."""

@@ -211,19 +211,16 @@ def _make_simple(name: str, kind: str, fields: ProfileFields) -> Profile:
         case SendFields():
             return Profile(None, return_code=code, body=fields)
         case ReceiveFields():
-            _check_regex(name, fields.regex)
+            try:
+                re.compile(fields.regex)
+            except (re.error, OverflowError, RecursionError) as error:
+                wrong = f"regex {fields.regex!r}: {error}"
+                raise WorkloadError(f"profile {name!r}: {wrong}") from None
             return Profile(None, return_code=code, body=fields)
     raise WorkloadError(
         f"profile {name!r}: type is {kind!r}, which only real Batsim runs: the embedded simulator "
         f"runs {', '.join(SIMULATED_TYPES)}"
     )
-
-
-def _check_regex(name: str, regex: str) -> None:
-    try:
-        re.compile(regex)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise WorkloadError(f"profile {name!r}: regex {regex!r}: {error}") from None
 
 
 def _too_deep(name: str) -> WorkloadError:

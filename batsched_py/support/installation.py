@@ -16,18 +16,9 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _PACKAGE = Path(__file__).parents[1]
-
-
-def _program() -> list[str]:
-    """Return the command where it is installed, else the module.
-
-    Without ``-P`` Python would look for modules in the current folder first.
-    """
-    script = Path(sys.executable).with_name("batsched-py")
-    return [str(script)] if script.is_file() else [sys.executable, "-P", "-m", "batsched_py"]
-
-
-PROGRAM = _program()
+_SCRIPT = Path(sys.executable).with_name("batsched-py")
+# Without -P Python would look for modules in the current folder first.
+PROGRAM = [str(_SCRIPT)] if _SCRIPT.is_file() else [sys.executable, "-P", "-m", "batsched_py"]
 """Begin of the command line of ``batsched-py``."""
 
 

@@ -53,8 +53,7 @@ class Intervals(msgspec.Struct, dict=True, eq=False):
     def at(self, times: Array) -> Array:
         """Return for each time the sum of the weights of the intervals that contain it."""
         levels = np.append(0.0, self.levels)
-        result: Array = levels[np.searchsorted(self.instants, times, side="right")]
-        return result
+        return levels[np.searchsorted(self.instants, times, side="right")]
 
     def means(self, edges: Array) -> Array:
         """Return the mean value between neighbouring ``edges``, which ascend.

@@ -153,11 +153,6 @@ def standard_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def flush() -> None:
-    """Flush standard output; raises :class:`OutputError` if it cannot be written."""
-    sys.stdout.flush()
-
-
 class _Stream:
     """A stream whose text is shown, and with ``exact`` the same one, whose text is as it is.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import BatschedError, InputError, ProtocolError
+from batsched_py.errors import BatschedError, InputError, ProtocolError, located
 from batsched_py.files.readers import parse_json
 from batsched_py.protocol import message_json
 from batsched_py.protocol import messages as m
@@ -55,10 +55,8 @@ def read_turns(path: str | Path) -> list[Turn]:
     cannot be read, and if nothing is left.
     """
     records = read_exchange(path)
-    try:
+    with located(path, BatschedError, InputError):
         turns = list(_turns(_pairs(records)))
-    except BatschedError as error:
-        raise InputError(f"{path}: {error}") from None
     if not turns:
         raise InputError(f"{path}: the recording has no message of Batsim with a reply")
     return turns
@@ -79,11 +77,9 @@ def _pairs(records: Sequence[Record]) -> list[tuple[Record, Record]]:
 def _turns(exchange: Sequence[tuple[Record, Record]]) -> Iterator[Turn]:
     side: SchedulerSide | None = None
     for record, reply in exchange:
-        try:
+        with located(f"message {record.n}", ProtocolError, InputError):
             side = side or make_side(record.frame)
             message = side.decode_message(record.frame)
-        except ProtocolError as error:
-            raise InputError(f"message {record.n}: {error}") from None
         decided, error_text = None, ""
         try:
             decided = side.decode_reply(reply.frame)

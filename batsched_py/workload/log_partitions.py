@@ -54,8 +54,7 @@ class LogPartitions:
         return np.array([part.over_walltime == "cut" for part in self._partitions])[self._place]
 
     def _of_each(self, values: list[float]) -> Column:
-        column: Column = np.array(values, dtype=np.float64)[self._place]
-        return column
+        return np.array(values, dtype=np.float64)[self._place]
 
     @property
     def names(self) -> list[str]:
@@ -72,8 +71,7 @@ class LogPartitions:
         """Return processors of the simulation; unknown sizes (at most 0) stay so."""
         unit = self._of_each([part.unit for part in self._partitions])
         of_node = self._of_each([part.cores for part in self._partitions])
-        sizes: Column = np.where(cores > 0, np.ceil(cores / of_node) * unit, cores)
-        return sizes
+        return np.where(cores > 0, np.ceil(cores / of_node) * unit, cores)
 
     def requests(self, requested: Column) -> Column:
         """Return the time that each job asks for, seconds; at most 0 where there is no limit."""
@@ -87,8 +85,7 @@ class LogPartitions:
         default = np.where(default < inf, default, -1.0)
         asked = np.where(requested > 0, requested, default)
         self._too_long = asked > most
-        requests: Column = np.where(self._cuts, np.minimum(asked, most), asked)
-        return requests
+        return np.where(self._cuts, np.minimum(asked, most), asked)
 
 
 def with_whole_nodes(workload: Workload, described: MachineDescription) -> Workload:

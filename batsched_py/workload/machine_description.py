@@ -9,12 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from batsched_py.processors.sets import (
-    MOST_PROCESSORS,
-    NO_PROCESSORS,
-    ProcessorSet,
-    to_text,
-)
+from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet, to_text
 
 PARTITION = "partition"
 """The field of a job that names its partition, or says its number in the log."""

@@ -14,15 +14,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec.structs import replace
 
-from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
+from batsched_py.errors import InputError, ProtocolError, UsageError, located, parameter
 from batsched_py.files.readers import is_file, read_toml
 from batsched_py.options.checked_values import Seconds, convert
-from batsched_py.processors.sets import (
-    MOST_PROCESSORS,
-    ProcessorSet,
-    from_text,
-    join_intervals,
-)
+from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, from_text, join_intervals
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.grid_sites import MOST_TIMES
 from batsched_py.workload.machine_description import (
@@ -158,10 +153,8 @@ class _Nodes:
         """Return the scaled nodes for the nodes of the file in ``text``; None: all nodes."""
         if text is None:
             return ProcessorSet.interval(0, self.nb)
-        try:
+        with located(f"{where}: nodes", ProtocolError, InputError):
             named = from_text(text, self._originals[-1])
-        except ProtocolError as error:
-            raise InputError(f"{where}: nodes: {error}") from None
         intervals: list[tuple[int, int]] = []
         groups = zip(pairwise(self._originals), pairwise(self._ends), strict=True)
         for (first, end), (begin, stop) in groups:

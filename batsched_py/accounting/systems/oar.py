@@ -158,10 +158,8 @@ class Oar(AccountingSystem):
         self._set_sizes(job, fields)
         self._set_status(job, state, fields[at["exit_code"]])
         job.user, job.group = clean_name(fields[at["user"]]), clean_name(fields[at["project"]])
-        job.queue, job.job_name = (
-            clean_name(fields[at["queue"]]),
-            clean_name(fields[at["job_name"]]),
-        )
+        job.queue = clean_name(fields[at["queue"]])
+        job.job_name = clean_name(fields[at["job_name"]])
         return job
 
     def _is_taken(self, types: str) -> bool:

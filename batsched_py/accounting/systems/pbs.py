@@ -97,10 +97,8 @@ class Pbs(AccountingSystem):
         self._set_times(record, said, f"{year}-{month}-{day}T{time}")
         self._set_sizes(record, said)
         self._set_status(record, said, kind)
-        record.user, record.queue = (
-            clean_name(said.get("user", "")),
-            clean_name(said.get("queue", "")),
-        )
+        record.user = clean_name(said.get("user", ""))
+        record.queue = clean_name(said.get("queue", ""))
         record.group = clean_name(said.get("group", "")) or clean_name(said.get("account", ""))
         record.job_name = clean_name(said.get("jobname", ""))
         return record

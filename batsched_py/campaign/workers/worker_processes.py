@@ -133,7 +133,6 @@ def _read(requests: IO[bytes], calls: SimpleQueue[bytes]) -> None:
 
 
 def _serve() -> None:
-    """Perform calls, one after the other."""
     # Printed text must not get between the replies.
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

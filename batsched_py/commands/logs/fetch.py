@@ -7,18 +7,12 @@ from typing import Annotated
 import typer
 
 from batsched_py.commands import shared_options as o
-from batsched_py.commands.help_text import CommandHelp, GroupHelp
+from batsched_py.commands.help_text import CommandHelp, make_group
 from batsched_py.errors import UsageError
 from batsched_py.support.terminal_text import print_pairs
 from batsched_py.workload.logs import log_archive as archive
 
-logs = typer.Typer(
-    help="List, find and fetch logs of the Parallel Workloads Archive.",
-    cls=GroupHelp,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+logs = make_group(help="List, find and fetch logs of the Parallel Workloads Archive.")
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a log.")]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.commands.help_text import CommandHelp, GroupHelp
+from batsched_py.commands.help_text import CommandHelp, make_group
 from batsched_py.commands.shared_options import with_fields
 from batsched_py.files.writers import announce_replaced
 from batsched_py.options.setting_fields import convert_settings, setting_fields
@@ -18,13 +18,7 @@ from batsched_py.support.terminal_text import say
 if TYPE_CHECKING:
     from batsched_py.accounting.systems.accounting_system import AccountingSystem
 
-app = typer.Typer(
-    help="Make a log of a site's accounting records: of Slurm, PBS or OAR.",
-    cls=GroupHelp,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = make_group(help="Make a log of a site's accounting records: of Slurm, PBS or OAR.")
 _OPTIONS = setting_fields(ImportOptions)
 _Records = Annotated[
     list[str],

@@ -4,43 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from batsched_py.errors import BatschedError, UsageError
+from batsched_py.errors import BatschedError, UsageError, located
 from batsched_py.files.readers import read_bytes
 from batsched_py.options.setting_fields import Setting, setting_fields
 from batsched_py.simulator.options import Options
 
-BATSIM_5 = "Batsim 5"
-"""Heading of its options."""
+_batsim5 = partial(Setting, group="Batsim 5")
+"""A setting under the heading Batsim 5 of a help."""
 
 
 class Batsim5Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options of Batsim 5 that version 4.2 does not have."""
 
     init: Annotated[
-        str | None,
-        Setting("Text for the scheduler, as -s ENDPOINT TEXT.", "TEXT", group=BATSIM_5),
+        str | None, _batsim5("Text for the scheduler, as -s ENDPOINT TEXT.", "TEXT")
     ] = None
     init_file: Annotated[
-        Path | None,
-        Setting("File with that text, as -S ENDPOINT FILE.", "FILE", group=BATSIM_5),
+        Path | None, _batsim5("File with that text, as -S ENDPOINT FILE.", "FILE")
     ] = None
-    ee: Annotated[
-        list[Path] | None, Setting("External events (repeatable).", "FILE", group=BATSIM_5)
-    ] = None
-    energy_host: Annotated[
-        bool, Setting("Account for energy; machines can be switched.", group=BATSIM_5)
-    ] = False
-    trace_machine_state: Annotated[
-        bool, Setting("Write PREFIXmachine_states.csv.", group=BATSIM_5)
-    ] = False
-    trace_pstate_changes: Annotated[
-        bool, Setting("Write PREFIXpstate_changes.csv.", group=BATSIM_5)
-    ] = False
+    ee: Annotated[list[Path] | None, _batsim5("External events (repeatable).", "FILE")] = None
+    energy_host: Annotated[bool, _batsim5("Account for energy; machines can be switched.")] = False
+    trace_machine_state: Annotated[bool, _batsim5("Write PREFIXmachine_states.csv.")] = False
+    trace_pstate_changes: Annotated[bool, _batsim5("Write PREFIXpstate_changes.csv.")] = False
 
     def completed(self, options: Options) -> Options:
         """Return the options of a simulation, completed by these."""
@@ -54,10 +45,8 @@ class Batsim5Options(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("--init (-s) and --init-file (-S): give one")
         if self.init_file is None:
             return _text("--init", os.fsencode(self.init or ""))
-        try:
+        with located("--init-file", BatschedError, UsageError):
             content = read_bytes(self.init_file, keep_mark=True)
-        except BatschedError as error:
-            raise UsageError(f"--init-file: {error}") from None
         return _text(str(self.init_file), content)
 
 

@@ -12,7 +12,7 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp
-from batsched_py.errors import BatschedError, ProtocolError, UsageError, parameter
+from batsched_py.errors import BatschedError, ProtocolError, UsageError, located, parameter
 from batsched_py.files.readers import parse_json, read_text
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings, Run
@@ -216,7 +216,5 @@ class SchedulerMaker:
 
 def read_file_of(path: str, option: str) -> str:
     """Return the content of the file that ``option`` names; raises :class:`UsageError`."""
-    try:
+    with located(option, BatschedError, UsageError):
         return read_text(path)
-    except BatschedError as error:
-        raise UsageError(f"{option}: {error}") from None

@@ -80,8 +80,7 @@ def serve(
         ),
     ] = None,
     verbosity: Annotated[
-        BatschedVerbosity,
-        typer.Option("--verbosity", help="How much to say; debug: every message."),
+        BatschedVerbosity, typer.Option(help="How much to say; debug: every message.")
     ] = BatschedVerbosity.info,
     log: p.Log = None,
     prefix: Annotated[
@@ -89,7 +88,7 @@ def serve(
         typer.Option("-e", "--export", metavar="PREFIX", help="Write PREFIX_users.csv."),
     ] = None,
     record: Annotated[
-        Path | None, typer.Option("--record", metavar="FILE", help="Write the exchange to FILE.")
+        Path | None, typer.Option(metavar="FILE", help="Write the exchange to FILE.")
     ] = None,
     first_timeout: Annotated[
         float,

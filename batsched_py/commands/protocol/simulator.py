@@ -107,8 +107,7 @@ def simulator(
         typer.Option("-w", "--workload", metavar="FILE", help="Workload (JSON; repeatable)."),
     ] = None,
     events: Annotated[
-        list[Path] | None,
-        typer.Option("--events", metavar="FILE", help="External events (repeatable)."),
+        list[Path] | None, typer.Option(metavar="FILE", help="External events (repeatable).")
     ] = None,
     endpoint: Annotated[
         str,
@@ -135,9 +134,7 @@ def simulator(
             help="Roles of hosts: host1,host2:storage (repeatable); of Batsim 5: HOST ROLE.",
         ),
     ] = None,
-    mmax: Annotated[
-        int, typer.Option("--mmax", help="Use the first N machines only; 0: all.", min=0)
-    ] = 0,
+    mmax: Annotated[int, typer.Option(help="Use the first N machines only; 0: all.", min=0)] = 0,
     mmax_workload: Annotated[
         bool, typer.Option("--mmax-workload", help="Use as many machines as the workloads say.")
     ] = False,
@@ -149,8 +146,7 @@ def simulator(
         typer.Option("--disable-schedule-tracing", help="Accepted: no Paje trace is written."),
     ] = False,
     sg_log: Annotated[
-        list[str] | None,
-        typer.Option("--sg-log", metavar="TEXT", help="Accepted: there is no log of SimGrid."),
+        list[str] | None, typer.Option(metavar="TEXT", help="Accepted: there is no log of SimGrid.")
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing.")] = False,
     verbosity: Annotated[
@@ -173,8 +169,7 @@ def simulator(
         seconds_to_wait("--timeout", "Seconds to wait for each reply; 0: for ever."),
     ] = 3600,
     record: Annotated[
-        Path | None,
-        typer.Option("--record", metavar="FILE", help="Write the exchange to FILE (not Batsim's)."),
+        Path | None, typer.Option(metavar="FILE", help="Write the exchange to FILE (not Batsim's).")
     ] = None,
 ) -> None:
     """Simulate for a scheduler that listens, in Batsim's place and with its options.
@@ -186,7 +181,9 @@ def simulator(
     """
     from batsched_py.simulator.files.input_files import Inputs, parse_roles, prepare
 
-    is_batsim5 = _is_batsim5(options)
+    if options.protocol not in (4, 5):
+        raise UsageError(f"--protocol {options.protocol}: expected 4 or 5")
+    is_batsim5 = options.is_batsim5
     if prefix is None:
         prefix = "out/" if is_batsim5 else "out"
     if dump:
@@ -219,12 +216,6 @@ def simulator(
         made = prepare(inputs, options)
         make_folder_of(f"{prefix}_jobs.csv")
         simulate(made, around)
-
-
-def _is_batsim5(options: Options) -> bool:
-    if options.protocol not in (4, 5):
-        raise UsageError(f"--protocol {options.protocol}: expected 4 or 5")
-    return options.is_batsim5
 
 
 def _execution_context(endpoint: str, prefix: str) -> str:

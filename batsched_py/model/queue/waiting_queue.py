@@ -240,10 +240,8 @@ class WaitingQueue:
             at -= 1
         if at == len(arrived):
             return []
-        return [job for _, job in arrived[at:] if self._has(job)]
-
-    def _has(self, job: Job) -> bool:
-        return job.number in self._fresh or job.number in self._older
+        fresh, older = self._fresh, self._older
+        return [job for _, job in arrived[at:] if job.number in fresh or job.number in older]
 
     def _take_note(self, job: Job) -> None:
         self._arrived.append((self.nb_arrived, job))

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.errors import ProtocolError, WorkloadError, located
 from batsched_py.options.checked_values import find_fault
 from batsched_py.processors.sets import to_text
 from batsched_py.protocol import messages as m
@@ -68,14 +68,13 @@ def _converted(content: Any, form: Any) -> Any:
 
 
 def _hello(form: f.Hello, nb_resources: int) -> m.Hello:
-    features = msgspec.structs.asdict(form.requested_simulation_features)
     return m.Hello(
         timestamp=0.0,
         name=form.decision_component_name,
         version=form.decision_component_version,
         commit=form.decision_component_commit,
         protocol_version=form.batprotocol_version,
-        features=features,
+        features=msgspec.structs.asdict(form.requested_simulation_features),
     )
 
 
@@ -297,10 +296,8 @@ def _write_execute(event: m.ExecuteJob) -> _Written:
 
 
 def _write_register_profile(event: m.RegisterProfile) -> _Written:
-    try:
+    with located("REGISTER_PROFILE", WorkloadError, ProtocolError):
         profile = to_message(event.profile, event.profile_name, event.workload_name)
-    except WorkloadError as error:
-        raise ProtocolError(f"REGISTER_PROFILE: {error}") from None
     return "RegisterProfileEvent", {"profile": profile}
 
 
@@ -335,13 +332,12 @@ def _write_periodic_call(event: m.CallPeriodically) -> _Written:
 
 
 def _periodic(period: float, nb_periods: int | None) -> dict[str, Any]:
-    mode = {} if nb_periods is None else {"nb_periods": nb_periods}
     return {
         "period": round(period * 1000),
         "time_unit": "Millisecond",
         "offset": 0,
         "mode_type": "Infinite" if nb_periods is None else "FinitePeriodNumber",
-        "mode": mode,
+        "mode": {} if nb_periods is None else {"nb_periods": nb_periods},
     }
 
 

@@ -61,7 +61,6 @@ class _Content:
             raise ProtocolError(f"{name} is {quote(value)}: {error}") from None
 
     def set(self, name: str) -> ProcessorSet:
-        """Return a set of hosts."""
         return read_processors(self.members.get(name, ""), name, self.nb_resources)
 
 
@@ -218,6 +217,11 @@ def _probed(content: _Content) -> m.ProbeData:
     )
 
 
+def _switched(state: str, content: _Content, *, turned: bool) -> m.ResourceStateChanged:
+    hosts, state = content.set("host_ids"), str(content.get(state, int, 0))
+    return m.ResourceStateChanged(timestamp=0.0, resources=hosts, state=state, turned=turned)
+
+
 def _notice(notice: str, content: _Content) -> m.Notify:
     return m.Notify(timestamp=0.0, type=notice)
 
@@ -234,18 +238,8 @@ _READERS: dict[str, Callable[[_Content], m.Event]] = {
         last=content.get("last_periodic_call", bool, False),
     ),
     "ExternalEventOccurredEvent": _external,
-    "HostsPStateChangedEvent": lambda content: m.ResourceStateChanged(
-        timestamp=0.0,
-        resources=content.set("host_ids"),
-        state=str(content.get("pstate", int, 0)),
-        turned=False,
-    ),
-    "HostsTurnedOnOffEvent": lambda content: m.ResourceStateChanged(
-        timestamp=0.0,
-        resources=content.set("host_ids"),
-        state=str(content.get("state", int, 0)),
-        turned=True,
-    ),
+    "HostsPStateChangedEvent": partial(_switched, "pstate", turned=False),
+    "HostsTurnedOnOffEvent": partial(_switched, "state", turned=True),
     "ProbeDataEmittedEvent": _probed,
     **{name: partial(_notice, notice) for name, notice in _NOTICES.items()},
 }

@@ -27,10 +27,11 @@ class Batsim5DecisionChecks(DecisionChecks):
         super().__init__(state, strict=strict, energy=energy)
         for only_of_4 in (m.SetJobMetadata, m.ToJobMsg, m.ChangeJobState, m.Query, m.Answer):
             del self._checks[only_of_4]
-        self._checks[m.CallPeriodically] = self._call_periodically
-        self._checks[m.StopCall] = self._stop_call
+        self._checks[m.CallPeriodically] = lambda new: self._begin_periods(new.call_id, new)
+        # Of an unknown call, Batsim only warns.
+        self._checks[m.StopCall] = lambda stop: state.periods.pop(stop.call_id, None)
         self._checks[m.CreateProbe] = self._create_probe
-        self._checks[m.StopProbe] = self._stop_probe
+        self._checks[m.StopProbe] = lambda stop: state.periods.pop(stop.probe_id, None)
         self._checks[m.ForceSimulationStop] = self._stop
 
     def check(self, reply: m.Message) -> None:
@@ -40,8 +41,6 @@ class Batsim5DecisionChecks(DecisionChecks):
                 f"{reply.events[0].tag}: the simulation has ended, expected no events"
             )
         super().check(reply)
-
-    # Jobs ----------------------------------------------------------------------------------------
 
     def _kill(self, decision: m.KillJob) -> None:
         asked = self._state.kills & set(decision.job_ids)
@@ -86,15 +85,10 @@ class Batsim5DecisionChecks(DecisionChecks):
         if state.acknowledged:
             state.echoes[job_id] = msgspec.structs.replace(job, walltime=job.walltime or None)
 
-    # Others --------------------------------------------------------------------------------------
-
     def _call_later(self, decision: m.CallMeLater) -> None:
         if not isfinite(decision.time) or (self._strict and not self._state.now < decision.time):
             super()._call_later(decision)
         self._note_call(decision.time)
-
-    def _call_periodically(self, decision: m.CallPeriodically) -> None:
-        self._begin_periods(decision.call_id, decision)
 
     def _create_probe(self, decision: m.CreateProbe) -> None:
         self._needs_energy("CreateProbeEvent")
@@ -115,12 +109,6 @@ class Batsim5DecisionChecks(DecisionChecks):
 
     def _check_switches(self) -> None:
         """Machines are switched whether energy is accounted for or not."""
-
-    def _stop_call(self, decision: m.StopCall) -> None:
-        self._state.periods.pop(decision.call_id, None)  # of an unknown one Batsim only warns
-
-    def _stop_probe(self, decision: m.StopProbe) -> None:
-        self._state.periods.pop(decision.probe_id, None)
 
     def _stop(self, decision: Any) -> None:
         self._state.stopped = True

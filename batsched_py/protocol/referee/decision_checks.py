@@ -41,7 +41,7 @@ class DecisionChecks:
         self._energy = energy
         self._dynamic_profiles: set[tuple[str, str]] = set()
         """Those registered with which a job crashes Batsim."""
-        self._checks: dict[type, Callable[[Any], None]] = {
+        self._checks: dict[type, Callable[[Any], object]] = {
             m.ExecuteJob: self._execute,
             m.RejectJob: self._reject,
             m.KillJob: self._kill,
@@ -50,11 +50,11 @@ class DecisionChecks:
             m.SetResourceState: self._set_state,
             m.RegisterProfile: self._register_profile,
             m.RegisterJob: self._register_job,
-            m.Notify: self._registration_notice,
+            m.Notify: lambda notice: state.registration.handle_notify(notice),
             m.ToJobMsg: self._to_job,
             m.ChangeJobState: self._change_state,
             m.Query: self._query,
-            m.Answer: self._answer,
+            m.Answer: lambda answer: None,  # Batsim reads it and does nothing with it
         }
 
     def check(self, reply: m.Message) -> None:
@@ -278,9 +278,6 @@ class DecisionChecks:
         if state.acknowledged:
             state.echoes[job_id] = job
 
-    def _registration_notice(self, decision: m.Notify) -> None:
-        self._state.registration.handle_notify(decision)
-
     def _needs_energy(self, doing: str) -> None:
         if self._energy is False:
             raise ProtocolError(f"{doing}: energy is not accounted for (start with --energy)")
@@ -304,9 +301,6 @@ class DecisionChecks:
             )
         self._needs_energy("QUERY")
         self._state.nb_queries += 1
-
-    def _answer(self, decision: m.Answer) -> None:
-        """Batsim reads an answer and does nothing with it."""
 
 
 def _parts(profile: dict[str, Any]) -> list[str]:

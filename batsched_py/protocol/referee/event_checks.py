@@ -13,7 +13,7 @@ from collections.abc import Callable
 from heapq import heappop
 from typing import Any
 
-from batsched_py.errors import ProtocolError
+from batsched_py.errors import ProtocolError, located
 from batsched_py.processors.pool import ProcessorPool
 from batsched_py.processors.sets import ProcessorSet, from_text, to_text
 from batsched_py.protocol import messages as m
@@ -257,10 +257,8 @@ class EventChecks:
         state = self._state
         if not state.more_external_events:
             raise ProtocolError(f"NOTIFY: {event.type} came after no_more_external_event_to_occur")
-        try:
+        with located(f"NOTIFY: {event.type}", ProtocolError):
             machines = from_text(event.details.get("resources", ""), state.nb_resources)
-        except ProtocolError as error:
-            raise ProtocolError(f"NOTIFY: {event.type}: {error}") from None
         goes = event.type.endswith("unavailable")
         told = machines & state.unavailable if goes else machines - state.unavailable
         if told:

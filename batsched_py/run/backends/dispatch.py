@@ -16,11 +16,7 @@ from batsched_py.files.writers import find_temporary_folder, locked, write_whole
 from batsched_py.options.setting_fields import arguments, format_json
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
-from batsched_py.run.backends.side_by_side import (
-    prepare_folder,
-    run_side_by_side,
-    socket_folder,
-)
+from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_side, socket_folder
 from batsched_py.run.settings import SETTINGS
 from batsched_py.run.stored_values import EMBEDDED, SOCKETS, Run
 from batsched_py.simulator.platform.platform_writer import (

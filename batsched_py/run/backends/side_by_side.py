@@ -140,9 +140,8 @@ def _wait_for_both(
         if ended and not bounded:
             bounded = True
             rest = limits.success if ended[0] == 0 else limits.failure
-            if codes[1] is not None and BEGUN not in _scheduler_lines(
-                folder
-            ):  # ours waits for who is gone
+            # Else ours waits for who is gone.
+            if codes[1] is not None and BEGUN not in _scheduler_lines(folder):
                 rest = min(rest, _UNHEARD)
             deadline = min(deadline, monotonic() + rest)
         sleep(_TICK)

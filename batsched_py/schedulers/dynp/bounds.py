@@ -41,12 +41,9 @@ class DynpBounds(OrderSwitching):
         planner = self.planner
         yield from planner.admit_reservations(now, queue, machine, KEYS[self.active])
         if waiting := planner.find_movable(queue):
-            old = self.active
-            self.active = self._choose(sum(job.estimate for job in waiting) / len(waiting))
+            old, average = self.active, sum(job.estimate for job in waiting) / len(waiting)
+            self.active = "fcfs" if average <= self._upper else "ljf"
+            if average <= self._lower:
+                self.active = "sjf"
             self.counts.count_step(None, old, self.active)
         yield from self.plan_in_active_order(now, queue, machine)
-
-    def _choose(self, average_estimate: float) -> str:
-        if average_estimate <= self._lower:
-            return "sjf"
-        return "fcfs" if average_estimate <= self._upper else "ljf"

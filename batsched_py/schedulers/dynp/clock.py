@@ -39,15 +39,11 @@ class DynpClock(OrderSwitching):
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Choose the order, plan, and start the jobs that are planned for now."""
-        planner, old = self.planner, self.active
-        self.active = self._order_at(now)
+        planner, old, second = self.planner, self.active, self._clock.second(now)
+        self.active = "fcfs" if self._prime.seconds_left(second) else "sjf"
+        if self._weekend.seconds_left(second):
+            self.active = "ljf"
         yield from planner.admit_reservations(now, queue, machine, KEYS[self.active])
         if planner.count_movable(queue):
             self.counts.count_step(None, old, self.active)
         yield from self.plan_in_active_order(now, queue, machine)
-
-    def _order_at(self, now: float) -> str:
-        second = self._clock.second(now)
-        if self._weekend.seconds_left(second):
-            return "ljf"
-        return "fcfs" if self._prime.seconds_left(second) else "sjf"

@@ -84,10 +84,8 @@ class Dynp(OrderSwitching):
         """Plan, with a self-tuning step if one is due, and start the jobs planned for now."""
         planner = self.planner
         yield from planner.admit_reservations(now, queue, machine, KEYS[self.active])
-        nb_waiting, news = (
-            planner.count_movable(queue),
-            planner.find_movable(queue.since(self._seen)),
-        )
+        nb_waiting = planner.count_movable(queue)
+        news = planner.find_movable(queue.since(self._seen))
         ended = self._full and machine.nb_ended > self._ended
         self._seen = queue.nb_arrived
         self._ended = machine.nb_ended

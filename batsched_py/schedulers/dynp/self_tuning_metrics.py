@@ -44,17 +44,14 @@ def _area(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
     return size * estimate
 
 
-def _end(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
-    return start + estimate
-
-
 def _sum(term: Term) -> PlanMetric:
     return lambda plan, now: fsum(plan.evaluate(term))
 
 
 def makespan(plan: Plan, now: float) -> float:
     """Time until the latest planned end, seconds (eq. 3.5)."""
-    return max(plan.evaluate(_end), default=now) - now
+    ends = plan.evaluate(lambda size, estimate, submit_time, start: start + estimate)
+    return max(ends, default=now) - now
 
 
 def util(plan: Plan, now: float) -> float:

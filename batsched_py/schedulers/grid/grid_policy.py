@@ -166,7 +166,6 @@ class _SiteQueue:
         self._kept_here = shared is None
 
     def append(self, job: Job) -> None:
-        """Add a new job."""
         if self._kept_here:
             self.queue.append(job)
 
@@ -176,7 +175,6 @@ class _SiteQueue:
             yield from self._carry_out(start)
 
     def schedule(self, now: float) -> Iterator[Decision]:
-        """Do a scheduling pass."""
         for decision in self.backfilling.schedule(now, self.queue, self.site):
             yield from self._carry_out(decision)
 

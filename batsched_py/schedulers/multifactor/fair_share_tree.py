@@ -55,16 +55,14 @@ class FairShareTree:
 
         If the account is None, it is the first in which the user is listed.
         """
-        known = self._account(name, account)
+        if account is None:
+            known = self._first_account.get(name, UNKNOWN)
+        else:
+            known = account if account in self._accounts or not self._listed else UNKNOWN
         if known not in self._accounts:
             self._add_account(Account(Name(known)))
         number = self._users.get((self._accounts[known], name))
         return self._add_user(User(Name(name), Name(known))) if number is None else number
-
-    def _account(self, user: str, account: str | None) -> str:
-        if account is None:
-            return self._first_account.get(user, UNKNOWN)
-        return account if account in self._accounts or not self._listed else UNKNOWN
 
     def _add_account(self, account: Account) -> int:
         parent = self._accounts[account.parent]
@@ -228,16 +226,14 @@ def _ranked(keys: Floats) -> Floats:
     """Return rank / number by ascending keys: 1 for the first, the same for equals."""
     ascending = keys.copy()
     ascending.sort()
-    ranked: Floats = 1 - ascending.searchsorted(keys) / max(1, len(keys))
-    return ranked
+    return 1 - ascending.searchsorted(keys) / max(1, len(keys))
 
 
 def _descending(keys: Floats, depth: Integers) -> Integers:
     """Return the order of columns by descending keys, of equal ones the least deep first."""
     if len(keys) == 1:
         return np.argsort(-keys[0])
-    order: Integers = np.lexsort((depth, *(-keys[::-1])))
-    return order
+    return np.lexsort((depth, *(-keys[::-1])))
 
 
 def classic(tree: TreeArrays, usage: Floats, dampening: float) -> Floats:

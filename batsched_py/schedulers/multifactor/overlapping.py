@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.partitions import split_into_regions
 from batsched_py.model.site import Site
@@ -69,14 +68,11 @@ class Group:
         for job in machine.releases():
             taken, parts = shares.get(job.number, _NOTHING)
             if taken is not job.processors:
-                parts = self._parts_of(job)
+                usable = job.processors - self._unavailable
+                parts = [len(usable & part) for part in self.parts]
                 shares[job.number] = job.processors, parts
             if any(parts):
                 yield job.expected_end, parts
-
-    def _parts_of(self, job: Job) -> list[int]:
-        usable = job.processors - self._unavailable
-        return [len(usable & part) for part in self.parts]
 
 
 def make_groups(views: Sequence[Site]) -> list[Group]:

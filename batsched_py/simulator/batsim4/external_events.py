@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from batsched_py.errors import InputError, ProtocolError, parameter
+from batsched_py.errors import InputError, ProtocolError, located, parameter
 from batsched_py.files.readers import parse_json, read_bytes
 from batsched_py.options.checked_values import convert
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text, to_text
@@ -90,9 +90,6 @@ def _notice(agenda: Agenda, kind: str, details: dict[str, Any] | None = None) ->
     return m.Notify(timestamp=agenda.now, type=kind, details=details or {})
 
 
-# Reading -----------------------------------------------------------------------------------------
-
-
 def read_events(
     paths: Iterable[str | Path], nb_machines: int, *, forward_unknown: bool = False
 ) -> list[ExternalEvent]:
@@ -106,10 +103,8 @@ def read_events(
     for where, _, content in _read_lines(paths):
         event = convert(content, _Event, where)
         if (available := _AVAILABLE.get(event.type)) is not None:
-            try:
+            with located(f"{where}: resources", ProtocolError, InputError):
                 machines = from_text(event.resources)
-            except ProtocolError as error:
-                raise InputError(f"{where}: resources: {error}") from None
             events.append(ExternalEvent(event.timestamp, where, machines, available))
         elif forward_unknown:
             events.append(ExternalEvent(event.timestamp, where, content=content))

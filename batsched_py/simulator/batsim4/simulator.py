@@ -52,14 +52,11 @@ class Batsim4Simulator(Simulator):
             assert self._states is not None
             schedule_events(events, self.agenda, self._states)
 
-    def _share_machines(self) -> bool:
-        """Tell whether a machine may run several jobs."""
-        return self.options.compute_sharing
-
     def _make_machines(self) -> Machines:
         """Return the machines; only what the options ask for is followed."""
         platform, options = self.platform, self.options
-        sharing = self._share_machines()
+        # Exact times are for our own process, which gives no machine to two jobs, nor switches it.
+        sharing = options.compute_sharing or (self.is_batsim5 and not options.exact_times)
         self._varying = options.energy or sharing
         if self._varying and (several := platform.find_multicore_hosts()):
             raise PlatformError(

@@ -48,13 +48,8 @@ class Batsim5Decisions(Decisions):
         self._grid = Grid(agenda)
         self._forwards_on_kill = options.forward_profiles_on_kill
         register = self._register_acknowledged if options.acknowledge_dynamic_jobs else self._add
-        self._handlers = {
-            decision: self._handlers[decision]
-            for decision in (
-                *(m.ExecuteJob, m.RejectJob, m.KillJob, m.CallMeLater, m.SetResourceState),
-                m.Notify,
-            )
-        }
+        for only_of_4 in (m.SetJobMetadata, m.ToJobMsg, m.ChangeJobState, m.Query, m.Answer):
+            del self._handlers[only_of_4]
         self._handlers |= {
             m.RegisterProfile: self._register_profile,
             m.RegisterJob: register,
@@ -94,8 +89,6 @@ class Batsim5Decisions(Decisions):
         name, _ = write_decision(decision)
         text = str(error).removeprefix(decision.tag)
         return f"{name}{text}" if text.startswith((":", " ")) else f"{name}: {text}"
-
-    # Jobs ----------------------------------------------------------------------------------------
 
     def _execute(self, decision: m.ExecuteJob) -> None:
         power = self.power
@@ -175,8 +168,6 @@ class Batsim5Decisions(Decisions):
                 )
         self._registry.add_profile(decision)
 
-    # Calls ---------------------------------------------------------------------------------------
-
     def _call_later(self, decision: m.CallMeLater) -> None:
         """Call at a time, at once if that is past."""
         time = max(decision.time, self._agenda.now)
@@ -194,8 +185,6 @@ class Batsim5Decisions(Decisions):
 
     def _call_with(self, call_id: str | None, *, last: bool) -> tuple[m.Event]:
         return (m.RequestedCall(timestamp=self._agenda.now, call_id=call_id, last=last),)
-
-    # Others --------------------------------------------------------------------------------------
 
     @property
     def _metered(self) -> bool:

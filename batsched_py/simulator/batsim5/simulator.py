@@ -53,10 +53,6 @@ class Batsim5Simulator(Batsim4Simulator):
         called = self._called | called
         return Batsim5Simulator(self.platform, self.workloads, options, self.events, called)
 
-    def _share_machines(self) -> bool:
-        # Exact times are for our own process, which gives no machine to two jobs, nor switches it.
-        return super()._share_machines() or not self.options.exact_times
-
     def _begin(self) -> m.SimulationBegins:
         """Return the first message as Batsim 5 has it.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import PlatformError, ProtocolError, UsageError, parameter
+from batsched_py.errors import PlatformError, ProtocolError, UsageError, located, parameter
 from batsched_py.files.readers import parse_json, read_bytes, unpack
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.batsim4.external_events import read_events, read_generic_events
@@ -68,15 +68,13 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
         events = read_events(
             inputs.events, len(platform.hosts), forward_unknown=options.forward_unknown_events
         )
-    try:
+    with located(inputs.platform, PlatformError):
         if is_batsim5:
             paths = enumerate(inputs.events or ())
             lists = [{"name": f"ee{at}", "filename": str(path.absolute())} for at, path in paths]
             called = {"external_event_lists": lists}
             return Batsim5Simulator(platform, workloads, options, events, called)
         return Batsim4Simulator(platform, workloads, options, events)
-    except PlatformError as error:
-        raise PlatformError(f"{inputs.platform}: {error}") from None
 
 
 def _platform(inputs: Inputs, workloads: Sequence[Workload], *, natural: bool) -> Platform:

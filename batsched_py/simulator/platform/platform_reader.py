@@ -22,19 +22,8 @@ from batsched_py.simulator.platform.attribute_values import (
     read_properties,
     read_speed,
 )
-from batsched_py.simulator.platform.hosts import (
-    MASTER_HOST,
-    MAX_HOSTS,
-    STORAGE,
-    Host,
-    Platform,
-)
-from batsched_py.simulator.platform.network_reader import (
-    IGNORED,
-    ROUTES,
-    ZONES,
-    read_network,
-)
+from batsched_py.simulator.platform.hosts import MASTER_HOST, MAX_HOSTS, STORAGE, Host, Platform
+from batsched_py.simulator.platform.network_reader import IGNORED, ROUTES, ZONES, read_network
 from batsched_py.support.old_names import NEW_NAMES, hint_new_name
 
 if TYPE_CHECKING:
@@ -158,9 +147,6 @@ def _refuse_defaults(element: str, attribute: str, *declared: Any) -> None:
         f"<!ATTLIST {_short(element)} {_short(attribute)}>: attributes must be given where they "
         "are used"
     )
-
-
-# Hosts -------------------------------------------------------------------------------------------
 
 
 def _read(

@@ -131,8 +131,6 @@ class PowerManagement:
     def _trace(self, now: float, machines: ProcessorSet, pstate: int) -> None:
         self._changes.append((now, to_text(machines), pstate))
 
-    # Checks --------------------------------------------------------------------------------------
-
     def _pstate(self, decision: m.SetResourceState) -> int:
         machines, state = decision.resources, decision.state
         if not machines or machines.bounds[-1] > len(self._hosts) or not _NUMBER.fullmatch(state):

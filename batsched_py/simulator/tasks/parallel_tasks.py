@@ -217,8 +217,6 @@ class ParallelTasks:
             sent: float | np.ndarray[tuple[int, ...], np.dtype[np.float64]] = bytes_
         else:
             sent = np.asarray(bytes_, dtype=float)
-            if not sent.size:
-                return 0.0
             if not (sent > 0).any():
                 return 0.0
             sent = sent.reshape(nb, nb)

@@ -118,10 +118,6 @@ class StepwiseJobs:
         """Tell whether a job is running step by step."""
         return job.description.id in self._running
 
-    def list_running(self) -> list[SimulatedJob]:
-        """Return the jobs that are running step by step, in order of start."""
-        return [running.job for running in self._running.values()]
-
     def set_next_timer(self) -> None:
         """Set the timer of the next end of a parallel task.
 
@@ -139,9 +135,9 @@ class StepwiseJobs:
         """Count a step; raises :class:`BudgetError` if jobs run for ever without a message."""
         self.nb_steps += 1
         if self.nb_steps > self._most_steps:
-            running = self.list_running()
+            running = [running.job.description for running in self._running.values()]
             if self.nb_steps > self._most_steps * len(running):
-                job = running[0].description
+                job = running[0]
                 such = "" if len(running) == 1 else f" and {len(running) - 1} others"
                 raise make_budget_error(
                     "messages",

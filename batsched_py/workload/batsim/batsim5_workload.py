@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from batsched_py.errors import WorkloadError
+from batsched_py.errors import WorkloadError, located
 from batsched_py.support.json_values import is_number, quote
 from batsched_py.workload.batsim.batsim5_profiles import (
     EXTRA,
@@ -83,10 +83,8 @@ def profiles_to_batsim5(
     _check_names(where, profiles)
     written = {}
     for name, profile in profiles.items():
-        try:
+        with located(f"{where}: profile {name!r}", WorkloadError):
             written[name] = to_file(profile, workload)
-        except WorkloadError as error:
-            raise WorkloadError(f"{where}: profile {name!r}: {error}") from None
     return written
 
 
@@ -118,10 +116,8 @@ def _profile(where: str, profile: Any, workload: str) -> Any:
             f"{where}: type is {quote(profile['type'])}, as in Batsim 4.2; expected {meant}: the "
             "file is for Batsim 5, which refuses types of version 4"
         )
-    try:
+    with located(where, WorkloadError):
         return from_file(profile, workload)
-    except WorkloadError as error:
-        raise WorkloadError(f"{where}: {error}") from None
 
 
 def _job(where: str, job: Any, workload: str, dropped: set[str]) -> Any:

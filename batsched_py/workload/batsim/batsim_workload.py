@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from batsched_py.errors import InputError, WorkloadError
+from batsched_py.errors import InputError, WorkloadError, located
 from batsched_py.files.readers import parse_json, read_bytes, unpack
 from batsched_py.files.writers import write_whole
 from batsched_py.processors.sets import MOST_PROCESSORS
@@ -91,10 +91,8 @@ def read_workload(
     content = parse_json(text, Any, path, WorkloadError, unique_names=True)
     file = convert_table(str(path), content, _WorkloadFile)
     start, zone = file.unix_start_time, file.time_zone
-    try:
+    with located(path, InputError, WorkloadError):
         parse_time_zone(zone)
-    except InputError as error:
-        raise WorkloadError(f"{path}: {error}") from None
     profiles, items, notes = file.profiles, file.jobs, list[str]()
     if batsim5 or is_of_batsim5(profiles):
         profiles, items, notes = from_batsim5(str(path), profiles, items, batsims_name)
@@ -205,6 +203,9 @@ def _job(where: str, item: Any, workload: str) -> WorkloadJob:
         )
     user = item.get("user")
     is_named = isinstance(user, str) or is_integer(user)
+    typed = _TYPED | {"user"} if is_named else _TYPED
+    # A walltime of -1 is no walltime, but was said.
+    extra = {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
     return WorkloadJob(
         id=_short_id(where, str(fields.id), workload),
         submit_time=fields.subtime,
@@ -214,14 +215,8 @@ def _job(where: str, item: Any, workload: str) -> WorkloadJob:
         estimate=fields.estimate,
         user=str(user) if is_named else None,
         finish_time=fields.finish_time,
-        extra=_extra(item, is_named),
+        extra=extra,
     )
-
-
-def _extra(item: dict[str, Any], named: bool) -> dict[str, Any]:
-    """Return the fields that go on as they came; a walltime of -1 is no walltime, but was said."""
-    typed = _TYPED | {"user"} if named else _TYPED
-    return {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
 
 
 def _short_id(where: str, text: str, workload: str) -> str:

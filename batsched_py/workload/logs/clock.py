@@ -73,8 +73,7 @@ def local_hours(
     ``times`` are seconds of the log, shape (n,). Without start time second 0 counts as 1970.
     """
     local = local_seconds(times, unix_start_time or 0.0, time_zone)
-    result: NDArray[np.float64] = (local / HOUR + 3 * 24) % 168  # 1970-01-01 was a Thursday
-    return result
+    return (local / HOUR + 3 * 24) % 168  # 1970-01-01 was a Thursday
 
 
 def local_seconds(times: ArrayLike, unix_start_time: float, time_zone: str) -> NDArray[np.float64]:

@@ -90,9 +90,10 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
         raise UsageError(f"{name} is a folder: expected {LOG_FILE}, or the name of a log")
     if os.path.exists(path):
         raise UsageError(f"{name} is a device, a socket or a FIFO: expected {LOG_FILE}")
+    stem = str(name).removesuffix(".gz").removesuffix(".swf").removesuffix(".json")
     raise UsageError(
         f"there is no file and no log {str(name)!r}{_hint_at_one_beside(path)}; "
-        f"looked in {', '.join(map(str, folders))}; {_advice(_stem(str(name)))}"
+        f"looked in {', '.join(map(str, folders))}; {_advice(stem)}"
     )
 
 
@@ -119,10 +120,6 @@ def _hint_at_one_beside(path: Path) -> str:
         names = [file.name for file in path.parent.iterdir() if file.name.endswith(_SUFFIXES[1:])]
         return did_you_mean(path.name, names)
     return ""
-
-
-def _stem(name: str) -> str:
-    return name.removesuffix(".gz").removesuffix(".swf").removesuffix(".json")
 
 
 @extra("logs")

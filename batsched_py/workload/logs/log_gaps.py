@@ -54,8 +54,7 @@ class Rhythm:
 
     def expected(self, begin: Column, end: Column) -> Column:
         """Return the expected hours of users' activity in each stretch of time."""
-        result: Column = self._until(end) - self._until(begin)
-        return result
+        return self._until(end) - self._until(begin)
 
     def _until(self, times: Column) -> Column:
         weeks, rest = np.divmod(times, WEEK)

@@ -120,8 +120,7 @@ class SwfLog(msgspec.Struct, eq=False):
     def sizes(self) -> Column:
         """The processors that jobs request, or got where the request is unknown; shape (n,)."""
         requested = self.column("requested_processors")
-        sizes: Column = np.where(requested > 0, requested, self.column("allocated_processors"))
-        return sizes
+        return np.where(requested > 0, requested, self.column("allocated_processors"))
 
     @property
     def withdrawn(self) -> NDArray[np.bool_]:
@@ -137,8 +136,7 @@ class SwfLog(msgspec.Struct, eq=False):
     def known_waits(self) -> Column:
         """The recorded waits of jobs for their start, seconds, without withdrawn jobs."""
         wait = self.column("wait_time")
-        known: Column = wait[(wait >= 0) & ~self.withdrawn]
-        return known
+        return wait[(wait >= 0) & ~self.withdrawn]
 
     @property
     def header(self) -> list[tuple[str, str]]:
@@ -211,8 +209,7 @@ def find_bursts(data: Column) -> Mask:
     number, is_part = data[:, 0], np.isin(data[:, FIELDS.index("status")], _PARTIAL)
     if not is_part.any():
         return is_part
-    mask: Mask = is_part & np.isin(number, number[~is_part])
-    return mask
+    return is_part & np.isin(number, number[~is_part])
 
 
 def find_bad(data: Column, parts: Mask) -> dict[str, Mask]:

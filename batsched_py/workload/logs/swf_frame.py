@@ -157,10 +157,7 @@ def _read_numbers(field: str, series: pd.Series[Any]) -> Column:
         )
     numbers = pd.to_numeric(series.astype(object), errors="coerce")
     empty = np.nan if field == "job_number" else UNKNOWN
-    column: Column = np.where(
-        series.isna().to_numpy(), empty, numbers.to_numpy(np.float64, na_value=np.nan)
-    )
-    return column
+    return np.where(series.isna().to_numpy(), empty, numbers.to_numpy(np.float64, na_value=np.nan))
 
 
 def _raise(field: str, series: pd.Series[Any], row: int) -> None:

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError, UsageError, located
 from batsched_py.files.readers import read_json
 from batsched_py.files.writers import write_whole
 from batsched_py.support.json_values import whole
@@ -302,12 +302,10 @@ def read_distribution(path: str | Path) -> Distribution:
     about = About(**{key: getattr(file, key) for key in About.__struct_fields__})
     if (file.quantiles is None) == (file.probabilities is None):
         raise InputError(f"{path}: expected either quantiles or probabilities")
-    try:
+    with located(path, UsageError, InputError):
         if file.quantiles is not None:
             return Quantiles(about, file.quantiles)
         return Probabilities(about, file.probabilities or ())
-    except UsageError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 # Checks and lines --------------------------------------------------------------------------------

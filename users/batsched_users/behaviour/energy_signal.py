@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import InputError, UsageError, located
 from batsched_py.files.readers import is_file, numbered_csv_rows, read_text
 from batsched_py.options.durations import parse_daily_window
 from batsched_py.options.option_values import finite
@@ -335,10 +335,8 @@ def _clock_times(
             "(UnixStartTime): expected seconds of the simulation (0 is the log's second 0), or "
             "dates of its local time without offset"
         )
-    try:
+    with located(f"{where}: time {text} {seen}", InputError):
         shift = float(local_seconds(times[:1], 0.0, calendar.zone)[0]) - times[0]
-    except InputError as error:
-        raise InputError(f"{where}: time {text} {seen}: {error}") from None
     return [time + shift for time in times]
 
 
@@ -351,7 +349,6 @@ def _is_compact_date(text: str) -> bool:
 
 
 def _state(text: str, where: str) -> str:
-    """Read a field of the column ``state``."""
     if text not in STATES:
         hint = did_you_mean(text, STATES)
         raise InputError(f"{where}: state {text!r}{hint}: expected {', '.join(STATES)}")
@@ -359,7 +356,6 @@ def _state(text: str, where: str) -> str:
 
 
 def _value(text: str, column: str, where: str) -> float:
-    """Read a field of a column of values."""
     value = finite(text)
     if isnan(value):
         raise InputError(

@@ -8,20 +8,14 @@ from typing import Annotated
 import typer
 
 from batsched_py.commands import shared_options as o
-from batsched_py.commands.help_text import CommandHelp, GroupHelp
+from batsched_py.commands.help_text import CommandHelp, make_group
 from batsched_py.files.writers import keep_inputs, make_folder_of
 from batsched_py.support.terminal_text import print_table, say
 from batsched_py.workload.conversion_rules import Rules, make_rules
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.commands.output import stem
 
-learn = typer.Typer(
-    cls=GroupHelp,
-    help="Learn the parameters of user models from logs.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+learn = make_group(help="Learn the parameters of user models from logs.")
 _Logs = Annotated[
     list[str], typer.Argument(metavar="LOG...", help="SWF logs: files or names of logs.")
 ]
@@ -36,7 +30,6 @@ def site(
     weight: Annotated[
         str,
         typer.Option(
-            "--weight",
             metavar="jobs|logs",
             help="What counts the same: each job, or each log, however many jobs it has.",
         ),
@@ -80,8 +73,7 @@ def weekly(
     ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.json", help="To write.")],
     per: Annotated[
-        str,
-        typer.Option("--per", metavar="pool|user", help="One class of all users, or one for each."),
+        str, typer.Option(metavar="pool|user", help="One class of all users, or one for each.")
     ] = "pool",
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,

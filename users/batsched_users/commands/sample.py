@@ -34,14 +34,14 @@ def sample(
         Path, typer.Argument(metavar="OUTPUT.swf", help="Log to write (.swf or .swf.gz).")
     ],
     users: Annotated[
-        str, typer.Option("--users", metavar="NAME", help="User model: a name, or file.py:Class.")
+        str, typer.Option(metavar="NAME", help="User model: a name, or file.py:Class.")
     ] = "resampled",
     user_option: Annotated[
         list[str] | None,
         typer.Option("-U", metavar="KEY=VALUE", help="Option of the user model (repeatable)."),
     ] = None,
     nodes: o.Nodes = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the users' chance.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the users' chance.", min=0)] = 0,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
     budgets: o.Budgets = None,

@@ -63,10 +63,7 @@ def sessions(
         ),
     ] = None,
     boundary: Annotated[
-        str,
-        typer.Option(
-            "--boundary", help="Whether a gap of exactly MINUTES is enough (>=) or not (>)."
-        ),
+        str, typer.Option(help="Whether a gap of exactly MINUTES is enough (>=) or not (>).")
     ] = ">=",
     summary_file: Annotated[
         Path | None,

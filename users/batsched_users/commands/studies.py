@@ -50,7 +50,6 @@ def thresholds(
     sessions: Annotated[
         list[str] | None,
         typer.Option(
-            "--sessions",
             metavar="METHOD:MINUTES",
             help="Delimitation to try (repeatable), such as arrival:60:>, max:20, last+30:20 "
             "(default: those of Zakay's thesis).",
@@ -58,9 +57,7 @@ def thresholds(
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(
-            "--figures", metavar="FOLDER", help="Folder for figures, and their curves as CSV."
-        ),
+        typer.Option(metavar="FOLDER", help="Folder for figures, and their curves as CSV."),
     ] = None,
     form: Annotated[
         str, typer.Option("--format", metavar="png|svg|pdf", help="Format of the figures.")
@@ -110,8 +107,7 @@ def portrait(
         typer.Option("-o", "--output", metavar="FILE", help="Figure to write: .png, .svg or .pdf."),
     ],
     labels: Annotated[
-        str | None,
-        typer.Option("--labels", metavar="NAME,...", help="What to call the inputs, in order."),
+        str | None, typer.Option(metavar="NAME,...", help="What to call the inputs, in order.")
     ] = None,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from batsched_py.commands.help_text import CommandHelp, GroupHelp
+from batsched_py.commands.help_text import CommandHelp, make_group
 from batsched_py.commands.list import list_users, show_plugin
 from batsched_py.plugins import plugins
 from batsched_users.commands.compare import compare
@@ -12,12 +12,8 @@ from batsched_users.commands.learn import learn
 from batsched_users.commands.sample import sample
 from batsched_users.commands.studies import portrait, thresholds
 
-app = typer.Typer(
-    cls=GroupHelp,
-    help="User models: list them, learn them from logs, sample workloads, look at users.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
+app = make_group(
+    help="User models: list them, learn them from logs, sample workloads, look at users."
 )
 
 

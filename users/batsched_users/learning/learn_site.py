@@ -63,12 +63,6 @@ def measure_runs(jobs: JobColumns, joined: NDArray[np.bool_]) -> Column:
     return np.diff(np.append(starts, len(jobs))).astype(float)
 
 
-def next_has_same_size(jobs: JobColumns) -> NDArray[np.bool_]:
-    """Return for each job but the last, shape (n - 1,), whether the next has the same size."""
-    same: NDArray[np.bool_] = jobs.size[1:] == jobs.size[:-1]
-    return same
-
-
 # What users draw ---------------------------------------------------------------------------------
 
 
@@ -130,7 +124,7 @@ def collect_values(log: JobColumns) -> dict[str, Column]:
         "batch_widths": measure_runs(log, times[:-1] < 0),
         "sizes": log.size,
         "run_times": log.run_time,
-        "repetitions": measure_runs(log, next_has_same_size(log)),
+        "repetitions": measure_runs(log, log.size[1:] == log.size[:-1]),
     }
 
 

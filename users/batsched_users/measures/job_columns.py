@@ -89,8 +89,7 @@ class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         """
         rows = np.flatnonzero(self.user >= 0)
         second = rows if one_of("ties", ties, ("log", "end")) == "log" else self.end[rows]
-        order: Rows = rows[np.lexsort((second, self.submit[rows], self.user[rows]))]
-        return order
+        return rows[np.lexsort((second, self.submit[rows], self.user[rows]))]
 
     def by_user(self, *, ties: str = "log") -> JobColumns:
         """Return the jobs of known users in the order of :meth:`user_order`."""
@@ -198,6 +197,7 @@ def columns_of_jobs_file(path: Path) -> JobColumns:
             f"{table.submit[row]:g}"
         )
     requested = table.number_column("requested_time")
+    run = read_settings(path)
     columns = JobColumns(
         user=table.user_number,
         submit=table.submit,
@@ -205,7 +205,7 @@ def columns_of_jobs_file(path: Path) -> JobColumns:
         size=table.number_column("requested_number_of_resources"),
         run_time=table.execution,
         requested_time=_where(requested, requested > 0),
-        calendar=_calendar_beside(path),
+        calendar=Calendar.of_clock(run.get("unix_start_time"), run.get("time_zone") or "UTC"),
     )
     return columns.select(np.argsort(table.submit, kind="stable"))
 
@@ -233,8 +233,3 @@ def columns_of_frame(jobs: pd.DataFrame) -> JobColumns:
 
 def _where(column: Column, is_known: NDArray[np.bool_]) -> Column:
     return np.where(is_known, column, np.nan)
-
-
-def _calendar_beside(path: Path) -> Calendar:
-    run = read_settings(path)
-    return Calendar.of_clock(run.get("unix_start_time"), run.get("time_zone") or "UTC")

@@ -170,15 +170,13 @@ class DrawnUsers:
         chosen = set(random.sample(range(len(pool)), rest))
         for place, trace in enumerate(pool):
             replicas = rounds + (place in chosen)
-            weeks = self._weeks_to_begin_in(trace)
+            weeks = count_active_weeks(trace, self.calendar)
+            if self._size.begin != "active":
+                weeks = max(weeks, self._round_weeks(trace))
             begin = random.randrange(weeks)
             for replica in range(replicas):  # as far from each other as possible
                 week = (begin + replica * weeks // replicas) % weeks
                 yield self._in_week(week, weeks, LONG_TERM, trace)
-
-    def _weeks_to_begin_in(self, trace: Trace) -> int:
-        weeks = count_active_weeks(trace, self.calendar)
-        return weeks if self._size.begin == "active" else max(weeks, self._round_weeks(trace))
 
     def _temporary(self) -> Iterator[Arrival]:
         """Draw temporary users by their weeks, each once (Efraimidis and Spirakis 2006)."""
