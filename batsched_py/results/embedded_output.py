@@ -15,8 +15,8 @@ from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import MEASURED, JobTable, Mask
 from batsched_py.results.site_columns import SiteColumns
 from batsched_py.simulator.ended_jobs import IN_MEMORY, EndedJobs, iterate_columns
-from batsched_py.simulator.engine import Outcome
 from batsched_py.simulator.files.output_files import Summary, format_schedule_csv, make_lines
+from batsched_py.simulator.outcome import Outcome
 from batsched_py.workload.grid_sites import HOME, GridSites
 
 

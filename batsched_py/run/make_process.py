@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError, parameter
 from batsched_py.model.policy import declares
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
@@ -15,6 +14,7 @@ from batsched_py.schedulers.partitioned import adapt_to_partitions, unwrap_polic
 from batsched_py.workload.load import is_batsim_json
 
 if TYPE_CHECKING:
+    from batsched_py.decision_process import DecisionProcess
     from batsched_py.model.user_model import UserModel
     from batsched_py.workload.workload import Workload
 
@@ -68,6 +68,8 @@ def make_process(
 
     ``six_decimals`` is for simulators whose times come with six decimals.
     """
+    from batsched_py.decision_process import DecisionProcess
+
     return make_driver(
         lambda users: DecisionProcess, settings, workload, machine, six_decimals=six_decimals
     )

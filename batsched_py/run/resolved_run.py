@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from batsched_py.errors import UsageError, parameter
 from batsched_py.files.digests import sha256
 from batsched_py.options.setting_fields import convert_settings
-from batsched_py.run.backends.dispatch import check_backend
 from batsched_py.run.named_files import digest_setting_files
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.resolved_machine import ResolvedMachine, resolve_machine
 from batsched_py.run.settings import SETTINGS, Settings
-from batsched_py.run.stored_values import Run
+from batsched_py.run.stored_values import EMBEDDED, Run
 from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.grid_sites import HOME, GridSites, find_home_number
@@ -145,7 +145,7 @@ def _digests(run: Run, machine: ResolvedMachine) -> dict[str, str]:
 def check(run: Run) -> None:
     """Raise :class:`UsageError` for values that contradict each other; no file is read."""
     run.check()
-    check_backend(run)
+    _check_backend(run)
 
 
 def find_machine_size(source: Source) -> int:
@@ -199,3 +199,21 @@ def _checked(workload: Workload, machine: ResolvedMachine) -> Workload:
     if machine.description is None:
         return workload
     return with_whole_nodes(workload, machine.description)
+
+
+def _check_backend(run: Run) -> None:
+    """Raise :class:`UsageError` for an unknown back end, or one that cannot do this run."""
+    if run.batsim is not None and run.backend != "batsim":
+        raise UsageError(
+            f"{parameter('batsim')} {run.batsim} means nothing with {parameter('backend')} "
+            f"{run.backend}"
+        )
+    if run.shake is not None and run.backend in ("batsim", "docker") and not run.dynamic:
+        raise UsageError(
+            f"{parameter('shake')} {run.shake}: Batsim orders simultaneous events itself, and "
+            "without users there is nothing else to shake"
+        )
+    if run.backend != EMBEDDED:
+        from batsched_py.run.backends.dispatch import make_launcher
+
+        make_launcher(run.backend, run.batsim)

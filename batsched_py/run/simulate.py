@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, get_type_hints
 
 import msgspec
 
-from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.counters import read_counters
 from batsched_py.model.policy import Scheduler, may_dilate
@@ -23,7 +22,6 @@ from batsched_py.plugins.isolated_run import isolate
 from batsched_py.plugins.plugins import RIGID
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.run_files import to_stored_sites
-from batsched_py.run.backends.dispatch import run_outside
 from batsched_py.run.make_process import check_limits, make_driver
 from batsched_py.run.notes import make_notes
 from batsched_py.run.progress import describe_progress, show_progress
@@ -32,14 +30,13 @@ from batsched_py.run.result import Output, Recording, Result, versions
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import EMBEDDED, OF_MACHINE_FILE, Run
 from batsched_py.simulator.direct import DirectSimulation
-from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.profiles import has_known_length
 from batsched_py.support.json_values import copy_containers, did_you_mean
-from batsched_py.transport.recording import Recorder, record_messages
 from batsched_py.workload.conversion_rules import as_dict
 from batsched_py.workload.machine_description import make_partition_texts
 
 if TYPE_CHECKING:
+    from batsched_py.decision_process import DecisionProcess
     from batsched_py.run.resolved_run import Source
     from batsched_py.workload.workload import Workload
 
@@ -211,6 +208,8 @@ def _execute(
     if run.backend == EMBEDDED:
         output: Output = _embedded(resolved, nodes, system, part, progress, registers=registers)
     else:
+        from batsched_py.run.backends.dispatch import run_outside
+
         root = None if folder is None else Path(folder)
         output, details = run_outside(
             run, machine, workload, root, part, registers=registers, progress=progress
@@ -266,6 +265,10 @@ def _embedded(
     with show_progress(partial(describe_progress, system, nb_jobs), progress):
         if isinstance(system, DirectSimulation):
             return EmbeddedOutput(system.run(platform, None if run.dynamic else workload), sites)
+        # Imported here as most runs exchange no messages.
+        from batsched_py.simulator.engine import Options, Simulator
+        from batsched_py.transport.recording import Recorder, record_messages
+
         simulator = Simulator(
             platform,
             [] if run.dynamic else [workload],
@@ -291,11 +294,13 @@ def _choose_driver(
     It does if ``messages`` says so, under another back end, if the events of an instant come in
     parts or another order, and if the run time of a job may be unknown when it starts.
     """
-    if messages or run.backend != EMBEDDED or run.shake is not None or run.each_event:
-        return DecisionProcess
+    needed = messages or run.backend != EMBEDDED or run.shake is not None or run.each_event
     profiles = workload.profiles if users is None else users.profiles
-    is_known = all(map(has_known_length, profiles.values()))
-    return DirectSimulation if is_known else DecisionProcess
+    if not needed and all(map(has_known_length, profiles.values())):
+        return DirectSimulation
+    from batsched_py.decision_process import DecisionProcess
+
+    return DecisionProcess
 
 
 def _statistics(system: System) -> tuple[dict[str, Any], str | None]:

@@ -24,7 +24,6 @@ from batsched_py.protocol.dilated_jobs import DilatedJobs
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.agenda import FEW_ENTRIES
 from batsched_py.simulator.ended_jobs import FinishedJobs
-from batsched_py.simulator.execution import end_by_kill, set_end
 from batsched_py.simulator.jobs import FORGOTTEN, SUBMITTED, JobRegistry, SimulatedJob
 from batsched_py.simulator.jobs import RUNNING as SIMULATED_RUNNING
 from batsched_py.simulator.options import Options
@@ -235,7 +234,7 @@ class DirectSimulation(System):
         if duration is None:
             speed = self._speeds.find_least(processors)
             duration = simulated.profile.compute_duration(speed, processors.size)
-        set_end(simulated, duration)
+        simulated.set_end(duration)
         heappush(self._ends, (simulated.finish_time, next(self._rank), job))
         if self._dilated is not None:
             self._dilated.forget(job.id)
@@ -272,7 +271,7 @@ class DirectSimulation(System):
             return
         simulated.kill_requested = True
         if simulated.finish_time > self.now:  # else it ends by itself
-            end_by_kill(simulated, self.now, computes=simulated.profile.is_parallel_task)
+            simulated.end_by_kill(self.now, computes=simulated.profile.is_parallel_task)
         heappush(self._ends, (self.now, next(self._rank), job))
         self._nb_kills += 1
         if self._nb_kills > FEW_ENTRIES + len(self._ends) // 2:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from batsched_py.errors import ProtocolError
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim_jobs_columns import KILLED, REJECTED, SUCCESS
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.decision_rules import check_mapping
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.ended_jobs import FinishedJobs
@@ -20,7 +20,6 @@ from batsched_py.simulator.jobs import (
     RUNNING,
     SUBMITTED,
     SimulatedJob,
-    find_final_state,
 )
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform.hosts import Platform, ProcessorSpeeds
@@ -29,29 +28,6 @@ from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 
 if TYPE_CHECKING:
     from batsched_py.simulator.energy import Energy
-
-
-def set_end(job: SimulatedJob, duration: float) -> None:
-    """Set end and final state of a job that runs for ``duration`` seconds, or its walltime."""
-    profile, walltime = job.profile, job.description.walltime
-    return_code = profile.return_code
-    # A delay as long as the walltime counts as too long, a computation does not: so does Batsim
-    # (of 13,096 such computations on KTH, 13,045 succeeded).
-    if walltime is not None and (
-        walltime < duration or (walltime == duration and profile.delay is not None)
-    ):
-        duration, return_code = walltime, -1
-    job.finish_time = job.start_time + duration
-    job.final_state = SUCCESS
-    if return_code:
-        job.return_code, job.final_state = return_code, find_final_state(return_code)
-
-
-def end_by_kill(job: SimulatedJob, now: float, *, computes: bool) -> None:
-    """Set end and final state of a job that is killed ``now``, while it ``computes`` or not."""
-    job.finish_time = now
-    job.final_state = KILLED
-    job.return_code = -2 if computes else -1
 
 
 class Execution:
@@ -114,7 +90,7 @@ class Execution:
         self.any_started = True
         duration = self._known_duration(job, decision)
         if duration is not None:
-            set_end(job, duration)
+            job.set_end(duration)
         else:
             job.finish_time = inf
             hosts = self._hosts(job, decision)
@@ -198,7 +174,7 @@ class Execution:
         elif self._stepwise.is_running(job):
             computes = self._stepwise.kill(job)
         job.state = ENDED
-        end_by_kill(job, now, computes=computes)
+        job.end_by_kill(now, computes=computes)
         return progress
 
     def _progress(self, job: SimulatedJob, now: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import msgspec
 from batsched_py.errors import JobError, ProtocolError, WorkloadError, located
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim_jobs_columns import FAILED, SUCCESS, WALLTIME_REACHED
+from batsched_py.protocol.batsim_jobs_columns import FAILED, KILLED, SUCCESS, WALLTIME_REACHED
 from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.agenda import Timer
@@ -57,6 +57,27 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
     end: Timer | None = None
     """Completes it, while it runs and its end is known."""
     kill_requested: bool = False
+
+    def set_end(self, duration: float) -> None:
+        """Set end and final state of a job that runs for ``duration`` seconds, or its walltime."""
+        profile, walltime = self.profile, self.description.walltime
+        return_code = profile.return_code
+        # A delay as long as the walltime counts as too long, a computation does not: so does Batsim
+        # (of 13,096 such computations on KTH, 13,045 succeeded).
+        if walltime is not None and (
+            walltime < duration or (walltime == duration and profile.delay is not None)
+        ):
+            duration, return_code = walltime, -1
+        self.finish_time = self.start_time + duration
+        self.final_state = SUCCESS
+        if return_code:
+            self.return_code, self.final_state = return_code, find_final_state(return_code)
+
+    def end_by_kill(self, now: float, *, computes: bool) -> None:
+        """Set end and final state of a job that is killed ``now``, while it ``computes`` or not."""
+        self.finish_time = now
+        self.final_state = KILLED
+        self.return_code = -2 if computes else -1
 
 
 def find_final_state(return_code: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from batsched_py.errors import UsageError, parameter
+from batsched_py.errors import UsageError
 from batsched_py.files.readers import read_text
 from batsched_py.files.writers import find_temporary_folder, locked, write_whole
 from batsched_py.options.setting_fields import arguments, format_json
@@ -34,22 +34,6 @@ if TYPE_CHECKING:
     from batsched_py.workload import Workload
 
 BACKENDS = (EMBEDDED, *SOCKETS, "batsim", "docker")
-
-
-def check_backend(run: Run) -> None:
-    """Raise :class:`UsageError` for an unknown back end, or one that cannot do this run."""
-    if run.batsim is not None and run.backend != "batsim":
-        raise UsageError(
-            f"{parameter('batsim')} {run.batsim} means nothing with {parameter('backend')} "
-            f"{run.backend}"
-        )
-    if run.shake is not None and run.backend in ("batsim", "docker") and not run.dynamic:
-        raise UsageError(
-            f"{parameter('shake')} {run.shake}: Batsim orders simultaneous events itself, and "
-            "without users there is nothing else to shake"
-        )
-    if run.backend != EMBEDDED:
-        make_launcher(run.backend, run.batsim)
 
 
 def run_outside(
