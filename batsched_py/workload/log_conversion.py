@@ -220,12 +220,15 @@ class _Columns:
 
     def _extras(self, rows: NDArray[np.intp]) -> Iterator[dict[str, Any]]:
         """Yield the fields that each job keeps; what is unknown is none."""
-        columns = (self.log.column(name)[rows] for name in self.kept)
-        fields = [np.where(column >= 0, column, -1).astype(np.int64).tolist() for column in columns]
+        columns = {name: self.log.column(name)[rows] for name in self.kept}
+        known = {name: column for name, column in columns.items() if (column >= 0).any()}
+        filled = (np.where(column >= 0, column, -1) for column in known.values())
+        fields = [column.astype(np.int64).tolist() for column in filled]
         names = self.partition_names
         for row, *numbers in zip(rows.tolist(), *fields, strict=True):
-            known = zip(self.kept, numbers, strict=True)
-            extra: dict[str, Any] = {name: number for name, number in known if number >= 0}
+            extra: dict[str, Any] = dict(zip(known, numbers, strict=True))
+            if -1 in numbers:
+                extra = {name: number for name, number in extra.items() if number >= 0}
             if names is not None:
                 extra[PARTITION] = names[row]
             yield extra
