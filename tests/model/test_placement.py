@@ -140,6 +140,42 @@ def test_jobs_are_replaced_as_one_by_one(
             assert steps_of(line) == steps_of(other)
 
 
+@given(st.integers(0, 1 << 30))
+def test_bounds_hold_while_jobs_leave_and_are_late(seed: int) -> None:
+    """Six passes; late jobs may take more than there is for a while."""
+    random, made = Random(seed), way(COMPILED)
+    most, nb_jobs = random.choice([4, 9, 30]), random.choice([5, 20, 60])
+    jobs = [
+        (random.randint(1, most), random.choice([0.0, random.randint(1, 8), random.random() * 20]))
+        for _ in range(nb_jobs)
+    ]
+    base = [(float(time), random.randint(0, most)) for time in range(random.randint(1, 20))]
+    line: Line = line_of([*base, (40.0, most)])
+    other = line_of([*base, (40.0, most)])
+    sizes = np.array([size for size, _ in jobs], np.int64)
+    durations = np.array([duration for _, duration in jobs], np.float64)
+    starts = np.full(nb_jobs, inf)
+    waiting = list(range(nb_jobs))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "MANY", 1)
+        for _ in range(6):
+            expected = replaced(other, [jobs[n] for n in waiting], starts[waiting].tolist())
+            columns = sizes[waiting], durations[waiting], starts[waiting]
+            line, starts[waiting] = made.replace_all(line, *columns)
+            assert starts[waiting].tolist() == expected
+            now = other.times[0]
+            late = (now, now + random.random() * 3, random.choice([0, 1, most]))
+            gone = [n for n in waiting if random.random() < 0.12]
+            later = now + random.choice([0.0, 1.0, random.random()])
+            for some in (line, other):
+                some.occupy(*late)
+                for job in gone:
+                    some.release(starts[job], starts[job] + durations[job], int(sizes[job]))
+                some.advance(later)
+            assert steps_of(line) == steps_of(other)
+            waiting = [n for n in waiting if n not in gone and starts[n] > later]
+
+
 def steps_of(line: Line) -> tuple[list[float], list[int]]:
     return list(line.times), list(line.free)
 
