@@ -6,6 +6,8 @@ most jobs waited. What is left out is said.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -29,30 +31,35 @@ MOST_RUNS = 12
 MOST_USERS = 1_000
 """Users of a run in its table, those with most jobs."""
 _DECIMALS = 6
+View = dict[str, Any]
 _TIMES = ["submission_time", "starting_time", "finish_time"]
 
 
 class Schedules(msgspec.Struct):
     """The charts and users of several runs, in the format that the script of the page reads."""
 
-    runs: list[dict[str, Any]]
+    runs: list[View]
     note: str
     """What is left out, and why there is nothing if there is nothing."""
 
 
-def draw_schedules(results: ShownRuns) -> Schedules:
-    """Return charts and users of at most a dozen runs of a campaign."""
+def draw_schedules(results: ShownRuns, views: Iterable[View | None] | None = None) -> Schedules:
+    """Return charts and users of at most a dozen runs, or the ``views`` if they are drawn."""
     rows = choose_rows(results)
-    shown = []
-    for at in rows:
-        row = results.runs.iloc[at]
-        jobs = results.kept_jobs(row)
-        if jobs is not None:
-            size = {"nb_processors": int(row["nb_res"])}
-            run = JobsOfRun(jobs, {**read_stored(results, row), **size})
-            chart = draw_schedule_view(run)
-            shown.append({"run": at, "chart": chart, "users": summarise_users(jobs)})
+    views = map(partial(draw_run, results), rows) if views is None else views
+    shown = [view for view in views if view is not None]
     return Schedules(shown, _note(results, len(rows), len(shown)))
+
+
+def draw_run(results: ShownRuns, at: int) -> View | None:
+    """Return chart and users of the run in a row; None if its jobs were not kept."""
+    row = results.runs.iloc[at]
+    jobs = results.kept_jobs(row)
+    if jobs is None:
+        return None
+    size = {"nb_processors": int(row["nb_res"])}
+    run = JobsOfRun(jobs, {**read_stored(results, row), **size})
+    return {"run": at, "chart": draw_schedule_view(run), "users": summarise_users(jobs)}
 
 
 def choose_rows(results: ShownRuns) -> list[int]:
