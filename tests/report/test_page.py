@@ -170,7 +170,7 @@ def test_a_packed_column_gives_its_values_back(values: list) -> None:
 def test_no_run_at_all_is_no_error() -> None:
     results = MadeUp(0)
     results.runs = pd.DataFrame()
-    assert draw_schedules(results).runs == []
+    assert list(draw_schedules(results)) == []
     assert make_runs_table(results, read_all_stored(results))["n"] == 0
 
 

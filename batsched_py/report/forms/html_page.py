@@ -38,7 +38,7 @@ from batsched_py.report.formatting import (
     list_texts_below,
 )
 from batsched_py.report.forms.runs_table import list_provenance, make_runs_table
-from batsched_py.report.forms.schedule_view import View, draw_schedules
+from batsched_py.report.forms.schedule_view import View, draw_schedules, pack_schedules
 from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 
 MOST_ROWS = 1_000
@@ -56,7 +56,7 @@ def render_page(
     results: ShownRuns | None = None,
     *,
     refresh: int | None = None,
-    views: Iterable[View | None] | None = None,
+    views: Iterable[View] | None = None,
 ) -> str:
     """Return the HTML page of a report.
 
@@ -70,7 +70,8 @@ def render_page(
         data = {
             "figures": {figure.name: _described(figure) for figure in report.figures},
             "runs": None if results is None else make_runs_table(results, stored),
-            "schedules": None if results is None else draw_schedules(results, views),
+            "schedules": results
+            and pack_schedules(results, draw_schedules(results) if views is None else views),
         }
     template = _environment().get_template("page.html.jinja")
     return template.render(

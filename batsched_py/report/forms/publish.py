@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,7 +16,7 @@ from batsched_py.report.campaign_report import make_campaign_report
 from batsched_py.report.document import Report
 from batsched_py.report.forms.export_files import find_files_folder, render_figure, write_files
 from batsched_py.report.forms.html_page import render_page
-from batsched_py.report.forms.schedule_view import choose_rows, draw_run
+from batsched_py.report.forms.schedule_view import Call, draw_schedules
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
@@ -41,10 +40,8 @@ def write_page(
     """
     jobs = jobs or os.cpu_count() or 1
     with LocalWorkers(jobs) as workers:
-        call: Callable[..., Iterator[Any]] = map if jobs == 1 else workers.map
-        views = None
-        if results is not None:
-            views = call(partial(draw_run, results), choose_rows(results))
+        call: Call = map if jobs == 1 else workers.map
+        views = None if results is None else draw_schedules(results, call)
         report = make()
         figures = call(render_figure, [figure.spec for figure in report.figures])
         try:

@@ -6,12 +6,10 @@ most jobs waited. What is left out is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
 
 import altair as alt
-import msgspec
 import numpy as np
 import pandas as pd
 
@@ -31,35 +29,37 @@ MOST_RUNS = 12
 MOST_USERS = 1_000
 """Users of a run in its table, those with most jobs."""
 _DECIMALS = 6
-View = dict[str, Any]
+View: TypeAlias = dict[str, Any]
+"""Charts and users of a run."""
+Call: TypeAlias = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
+"""Calls a function with each of some values: ``map``, or that of an executor."""
 _TIMES = ["submission_time", "starting_time", "finish_time"]
 
 
-class Schedules(msgspec.Struct):
-    """The charts and users of several runs, in the format that the script of the page reads."""
-
-    runs: list[View]
-    note: str
-    """What is left out, and why there is nothing if there is nothing."""
+def draw_schedules(results: ShownRuns, call: Call = map) -> Iterator[View]:
+    """Return the views of at most a dozen runs; ``call`` draws them, as ``map`` does."""
+    return call(_draw_run, _read_runs(results))
 
 
-def draw_schedules(results: ShownRuns, views: Iterable[View | None] | None = None) -> Schedules:
-    """Return charts and users of at most a dozen runs, or the ``views`` if they are drawn."""
-    rows = choose_rows(results)
-    views = map(partial(draw_run, results), rows) if views is None else views
-    shown = [view for view in views if view is not None]
-    return Schedules(shown, _note(results, len(rows), len(shown)))
+def pack_schedules(results: ShownRuns, views: Iterable[View]) -> dict[str, Any]:
+    """Return views for the script of the page, with what is left out, or why there are none."""
+    shown = list(views)
+    return {"runs": shown, "note": _note(results, len(choose_rows(results)), len(shown))}
 
 
-def draw_run(results: ShownRuns, at: int) -> View | None:
-    """Return chart and users of the run in a row; None if its jobs were not kept."""
-    row = results.runs.iloc[at]
-    jobs = results.kept_jobs(row)
-    if jobs is None:
-        return None
-    size = {"nb_processors": int(row["nb_res"])}
-    run = JobsOfRun(jobs, {**read_stored(results, row), **size})
-    return {"run": at, "chart": draw_schedule_view(run), "users": summarise_users(jobs)}
+def _read_runs(results: ShownRuns) -> Iterator[tuple[int, JobsOfRun]]:
+    """Yield the runs to draw, by their rows, whose jobs were kept."""
+    for at in choose_rows(results):
+        row = results.runs.iloc[at]
+        jobs = results.kept_jobs(row)
+        if jobs is not None:
+            size = {"nb_processors": int(row["nb_res"])}
+            yield at, JobsOfRun(jobs, {**read_stored(results, row), **size})
+
+
+def _draw_run(shown: tuple[int, JobsOfRun]) -> View:
+    at, run = shown
+    return {"run": at, "chart": draw_schedule_view(run), "users": summarise_users(run.jobs)}
 
 
 def choose_rows(results: ShownRuns) -> list[int]:
