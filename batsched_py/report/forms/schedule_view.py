@@ -84,9 +84,11 @@ def draw_schedule_view(run: JobsOfRun) -> dict[str, Any]:
     Schedule, queue and busy processors stand below each other and are zoomed together.
     """
     begin, end = find_window(run.jobs)
-    below = (draw(run, begin=begin, end=end) for draw in (draw_queue, draw_utilisation))
-    chart = alt.vconcat(draw_schedule(run), *(part.properties(height=100) for part in below))
-    spec: dict[str, Any] = make_drawable(chart.to_dict())
+    below = [draw(run, begin=begin, end=end) for draw in (draw_queue, draw_utilisation)]
+    for part in below:
+        part.height = 100
+    chart = alt.vconcat(draw_schedule(run), *below)
+    spec: dict[str, Any] = make_drawable(chart.to_dict(validate=False))
     zooms = [param for param in spec["params"] if param.get("bind") == "scales"]
     others = [param for param in spec["params"] if param not in zooms]
     together = {**zooms[0], "views": [view for zoom in zooms for view in zoom["views"]]}
