@@ -71,7 +71,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         with isolate(0), keep_handlers():
             if not callable(load_file(measure)):
                 raise PluginError(f"{measure} is not a function: expected measure(result) -> dict")
-    folder_of = _known_folders(out)
+    folder_of = {read_hash(folder): folder for folder in _run_folders(out)}  # however it is named
     varying = find_axes(run.labels for run in campaign.runs)
     paths: dict[str, Path] = {}
     prepared = []
@@ -173,11 +173,6 @@ def find_code(campaign: Campaign, key: Literal["measure", "report"]) -> str | No
     if not is_file(path):
         raise UsageError(f"{campaign.path}: {key} = {place!r}: there is no file {path}")
     return f"{path}:{function}"
-
-
-def _known_folders(out: Path) -> dict[str, Path]:
-    """Return the folders of runs by hash: labels may have other names than before."""
-    return {read_hash(folder): folder for folder in _run_folders(out)}
 
 
 def count_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:

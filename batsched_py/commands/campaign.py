@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import typer
@@ -107,18 +107,13 @@ def _carry_out_all(
         raise SimulationError("; ".join(f"{name}: {why}" for name, why in failed.items()))
 
 
-def _publish(
-    make: Callable[[], Report],
-    folder: Path,
-    results: CampaignResults | None = None,
-    jobs: int | None = None,
-) -> Report:
+def _publish(make: Callable[[], Report], folder: Path, *drawn: Any) -> Report:
     """Make and write a report as a page with files, then print it: a pipe may be closed early."""
     from batsched_py.report.forms.export_files import PAGE
     from batsched_py.report.forms.publish import write_page
     from batsched_py.report.forms.terminal import print_report
 
-    report, (page, *files) = write_page(make, folder / PAGE, results, jobs)
+    report, (page, *files) = write_page(make, folder / PAGE, *drawn)
     print_report(report, console())
     print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")
     return report

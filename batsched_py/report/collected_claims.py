@@ -128,13 +128,8 @@ def _parts(judged: Judged) -> tuple[Part, ...]:
     if judged.nb_untouched:
         head.append(f"Of {judged.nb_untouched} further claims these runs say nothing.")
     rows = [
-        {
-            "claim": of.claim,
-            "log": of.log,
-            "verdict": format_verdict(of),
-            "effect": of.effect,
-            "reading": of.reading,
-        }
+        {"claim": of.claim, "log": of.log, "verdict": format_verdict(of)}
+        | {"effect": of.effect, "reading": of.reading}
         for of in judged.verdicts
     ]
     text = Text("\n\n".join(part for part in (*head, *judged.cautions) if part))

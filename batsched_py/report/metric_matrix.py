@@ -159,9 +159,8 @@ def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -
         words = format_change(told, unit, nb_runs=mean.nb, same=same)
     of_change = f"{name}_change"
     row = cells(mean, name, f"{name}_low", f"{name}_high")
-    row |= cells(
-        change, of_change, f"{of_change}_low", f"{of_change}_high", nb=f"{of_change}_pairs"
-    )
+    ends = (f"{of_change}_low", f"{of_change}_high")
+    row |= cells(change, of_change, *ends, nb=f"{of_change}_pairs")
     return row | {f"{name}_words": words}
 
 
@@ -241,12 +240,7 @@ def _is_equal_in_all_pairs(row: dict[str, Any], metric: ShownMetric) -> bool:
 SITE = "home_site"
 """The column of a site's name; ``site`` may be a label of the campaign."""
 _TIMES = ("mean_waiting_time", "mean_turnaround_time_by_width")
-_WORK = {
-    "work_of_users": "work of its users",
-    "given": "given",
-    "taken": "taken",
-    "balance": "balance",
-}
+_WORK = {"work_of_users": "work of its users"} | {of: of for of in ("given", "taken", "balance")}
 _NOTE = (
     "Means over the replications. Jobs and times are of the users of a site, wherever they ran. "
     "*Given* is the work done on the site's processors for users of other sites, *taken* that done "

@@ -38,7 +38,7 @@ from batsched_py.report.formatting import (
     list_texts_below,
 )
 from batsched_py.report.forms.runs_table import list_provenance, make_runs_table
-from batsched_py.report.forms.schedule_view import View, draw_schedules, pack_schedules
+from batsched_py.report.forms.schedule_view import View, pack_schedules
 from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 
 MOST_ROWS = 1_000
@@ -70,8 +70,7 @@ def render_page(
         data = {
             "figures": {figure.name: _described(figure) for figure in report.figures},
             "runs": None if results is None else make_runs_table(results, stored),
-            "schedules": results
-            and pack_schedules(results, draw_schedules(results) if views is None else views),
+            "schedules": results and pack_schedules(results, views),
         }
     template = _environment().get_template("page.html.jinja")
     return template.render(
@@ -131,14 +130,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["markdown"] = render_markdown
-    environment.filters["code"] = _with_code
+    environment.filters["code"] = lambda text: Markup(
+        re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    )
     environment.filters["inline"] = lambda text: Markup(_markdown().renderInline(text))
     return environment
-
-
-def _with_code(text: str) -> Markup:
-    """Return the text of a cell as HTML; text in backticks is code."""
-    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def render_markdown(text: str) -> Markup:

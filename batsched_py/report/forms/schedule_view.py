@@ -41,9 +41,9 @@ def draw_schedules(results: ShownRuns, call: Call = map) -> Iterator[View]:
     return call(_draw_run, _read_runs(results))
 
 
-def pack_schedules(results: ShownRuns, views: Iterable[View]) -> dict[str, Any]:
-    """Return views for the script of the page, with what is left out, or why there are none."""
-    shown = list(views)
+def pack_schedules(results: ShownRuns, views: Iterable[View] | None) -> dict[str, Any]:
+    """Return views, drawn here if there are none, and a note on those left out, for the page."""
+    shown = list(draw_schedules(results) if views is None else views)
     return {"runs": shown, "note": _note(results, len(choose_rows(results)), len(shown))}
 
 
@@ -97,11 +97,11 @@ def draw_schedule_view(run: JobsOfRun) -> dict[str, Any]:
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    return {name: [_short(row[name]) for row in rows] for name in (rows[0] if rows else ())}
-
-
-def _short(value: Any) -> Any:
-    return round(value, _DECIMALS) if isinstance(value, float) else value
+    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+    return {
+        name: [round(of, _DECIMALS) if isinstance(of, float) else of for of in values]
+        for name, values in columns.items()
+    }
 
 
 def summarise_users(jobs: pd.DataFrame) -> dict[str, list[Any]]:
