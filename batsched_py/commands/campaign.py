@@ -151,7 +151,8 @@ def _carry_out(planned: PlannedCampaign, *, dry_run: bool, report: bool) -> _Don
         made = None
         if report:
             make = partial(make_campaign_report, results, find_code(planned.spec, "report"))
-            made = _publish(make, results.out, results, planned.options.at_a_time)
+            jobs = None if planned.options.cluster else planned.options.jobs
+            made = _publish(make, results.out, results, jobs)
         done = _Done(failures, made, len(results.runs))
     if planned.options.shard is not None:
         say("note: once all shards have ended, the command without --shard writes the report")

@@ -38,7 +38,7 @@ from batsched_py.report.formatting import (
     list_texts_below,
 )
 from batsched_py.report.forms.runs_table import list_provenance, make_runs_table
-from batsched_py.report.forms.schedule_view import View, pack_schedules
+from batsched_py.report.forms.schedule_view import pack_schedules
 from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 
 MOST_ROWS = 1_000
@@ -56,7 +56,7 @@ def render_page(
     results: ShownRuns | None = None,
     *,
     refresh: int | None = None,
-    views: Iterable[View] | None = None,
+    views: Iterable[dict[str, Any]] | None = None,
 ) -> str:
     """Return the HTML page of a report.
 

@@ -29,19 +29,17 @@ MOST_RUNS = 12
 MOST_USERS = 1_000
 """Users of a run in its table, those with most jobs."""
 _DECIMALS = 6
-View: TypeAlias = dict[str, Any]
-"""Charts and users of a run."""
 Call: TypeAlias = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
 """Calls a function with each of some values: ``map``, or that of an executor."""
 _TIMES = ["submission_time", "starting_time", "finish_time"]
 
 
-def draw_schedules(results: ShownRuns, call: Call = map) -> Iterator[View]:
-    """Return the views of at most a dozen runs; ``call`` draws them, as ``map`` does."""
+def draw_schedules(results: ShownRuns, call: Call = map) -> Iterator[dict[str, Any]]:
+    """Return charts and users of at most a dozen runs; ``call`` draws them, as ``map`` does."""
     return call(_draw_run, _read_runs(results))
 
 
-def pack_schedules(results: ShownRuns, views: Iterable[View] | None) -> dict[str, Any]:
+def pack_schedules(results: ShownRuns, views: Iterable[dict[str, Any]] | None) -> dict[str, Any]:
     """Return views, drawn here if there are none, and a note on those left out, for the page."""
     shown = list(draw_schedules(results) if views is None else views)
     return {"runs": shown, "note": _note(results, len(choose_rows(results)), len(shown))}
@@ -57,7 +55,7 @@ def _read_runs(results: ShownRuns) -> Iterator[tuple[int, JobsOfRun]]:
             yield at, JobsOfRun(jobs, {**read_stored(results, row), **size})
 
 
-def _draw_run(shown: tuple[int, JobsOfRun]) -> View:
+def _draw_run(shown: tuple[int, JobsOfRun]) -> dict[str, Any]:
     at, run = shown
     return {"run": at, "chart": draw_schedule_view(run), "users": summarise_users(run.jobs)}
 
