@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import typer
@@ -100,20 +102,21 @@ def _carry_out_all(
         except BatschedError as error:  # of this campaign, such as of its report's code
             failed[member.label] = str(error)
     if report and not dry_run and options.shard is None:
-        _publish(collect_claims(collection.title, claims), folder)
+        _publish(lambda: collect_claims(collection.title, claims), folder)
     if failed:
         raise SimulationError("; ".join(f"{name}: {why}" for name, why in failed.items()))
 
 
-def _publish(report: Report, folder: Path, results: CampaignResults | None = None) -> None:
-    """Write a report as a page with files beside it, then print it: a pipe may be closed early."""
+def _publish(make: Callable[[], Report], folder: Path, *drawn: Any) -> Report:
+    """Make and write a report as a page with files, then print it: a pipe may be closed early."""
     from batsched_py.report.forms.export_files import PAGE
     from batsched_py.report.forms.publish import write_page
     from batsched_py.report.forms.terminal import print_report
 
-    page, *files = write_page(report, folder / PAGE, results)
+    report, (page, *files) = write_page(make, folder / PAGE, *drawn)
     print_report(report, console())
     print(f"wrote {page}, and {len(files)} files of tables and figures in {files[0].parent}")
+    return report
 
 
 class _Done(NamedTuple):
@@ -147,8 +150,9 @@ def _carry_out(planned: PlannedCampaign, *, dry_run: bool, report: bool) -> _Don
         _say_tables(tables, results)
         made = None
         if report:
-            made = make_campaign_report(results, find_code(planned.spec, "report"))
-            _publish(made, results.out, results)
+            make = partial(make_campaign_report, results, find_code(planned.spec, "report"))
+            jobs = None if planned.options.cluster else planned.options.jobs
+            made = _publish(make, results.out, results, jobs)
         done = _Done(failures, made, len(results.runs))
     if planned.options.shard is not None:
         say("note: once all shards have ended, the command without --shard writes the report")

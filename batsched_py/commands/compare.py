@@ -137,11 +137,10 @@ def _print_json(compared: _Comparison, tables: dict[str, pd.DataFrame]) -> None:
 def _write(report: Report, whole: dict[str, pd.DataFrame], out: Path) -> int:
     """Write the page, the files of the report, and the whole tables; return how many files."""
     from batsched_py.files.csv_text import format_frame_csv
-    from batsched_py.report.forms.export_files import FOLDER, PAGE, write_files
-    from batsched_py.report.forms.html_page import render_page
+    from batsched_py.report.forms.export_files import FOLDER, PAGE
+    from batsched_py.report.forms.publish import write_page
 
-    written = write_files(report, out / FOLDER)
+    _, written = write_page(lambda: report, out / PAGE, jobs=1)
     for name, frame in whole.items():
         write_whole(out / FOLDER / f"{name}.csv", format_frame_csv(frame))
-    write_whole(out / PAGE, render_page(report))
-    return len(written) + len(whole) + 1
+    return len(written) + len(whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
+    from batsched_py.report.document import Report
 
 
 def report(
@@ -66,7 +68,6 @@ def report(
     """
     from batsched_py.campaign.campaign_file import STORED
     from batsched_py.campaign.campaign_folder import open_results
-    from batsched_py.report.campaign_report import make_campaign_report
     from batsched_py.report.forms.export_files import PAGE, find_files_folder
     from batsched_py.report.forms.publish import write_page
 
@@ -83,9 +84,8 @@ def report(
         raise UsageError(f"--nodes {nodes}: {folder} is a campaign, which knows its machines")
     results = open_results(folder)
     place = output or folder / PAGE
-    files = find_files_folder(place)
     make_folder_of(place)
-    make_folder_of(files / "_")
+    make_folder_of(find_files_folder(place) / "_")
     if follow:
         results = _follow(folder, place, by)
     if results.runs.empty:
@@ -98,18 +98,20 @@ def report(
             f"note: {number} runs have not finished: there is no {left[0]}; "
             "if nothing runs any more, run the campaign again"
         )
-    made = make_campaign_report(results, by)
-    _say_left_out(results, by)
-    announce_replaced([place, *files.glob("*")])
-    for path in write_page(made, place, results):
+    for path in write_page(partial(_make_report, results, by, place), place, results)[1]:
         print(f"wrote {path}")
 
 
-def _say_left_out(results: CampaignResults, by: str | None) -> None:
-    from batsched_py.report.campaign_report import explain_left_out_code
+def _make_report(results: CampaignResults, by: str | None, place: Path) -> Report:
+    """Return the report of a campaign; say what is left out and which files will be replaced."""
+    from batsched_py.report.campaign_report import explain_left_out_code, make_campaign_report
+    from batsched_py.report.forms.export_files import find_files_folder
 
+    made = make_campaign_report(results, by)
     if by is None and (told := explain_left_out_code(results)):
         say(f"note: {told}")
+    announce_replaced([place, *find_files_folder(place).glob("*")])
+    return made
 
 
 def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:

@@ -108,33 +108,25 @@ _NO_XML = re.compile("[\ufffe\uffff]")
 _BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
 
 
-def make_drawable(spec: Any) -> Any:
+def make_drawable(spec: Any, *, is_data: bool = False) -> Any:
     """Return a Vega-Lite specification without the texts that break the drawing library.
 
     Control characters, for which the library that draws ends the process, are shown as numbers.
     Vega-Lite puts titles, and names of fields that have none, into expressions between quotation
-    marks that a backslash before one would end.
+    marks that a backslash before one would end. Columns of data may have these names.
     """
     if isinstance(spec, list | tuple):
-        return [make_drawable(item) for item in spec]
+        return [make_drawable(item, is_data=is_data) for item in spec]
     if not isinstance(spec, dict):
         return _text(spec) if isinstance(spec, str) else spec
     made = {
-        _text(key): _rows(value) if key in _ROWS else make_drawable(value)
+        _text(key): make_drawable(value, is_data=is_data or key in _ROWS)
         for key, value in spec.items()
     }
-    title = spec.get("title", spec.get("field"))
+    title = None if is_data else spec.get("title", spec.get("field"))
     if isinstance(title, str) and (clean := one_line(title).replace("\\", _BACKSLASH)) != title:
         made["title"] = clean
     return made
-
-
-def _rows(data: Any) -> Any:
-    if isinstance(data, list | tuple):
-        return [_rows(item) for item in data]
-    if isinstance(data, dict):
-        return {_text(key): _rows(value) for key, value in data.items()}
-    return _text(data) if isinstance(data, str) else data
 
 
 @lru_cache(1 << 12)  # the names of columns come again in each row

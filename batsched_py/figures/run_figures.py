@@ -358,9 +358,9 @@ def _notes_of(ran: pd.DataFrame, notes: list[str]) -> list[str]:
 
 
 def _finished(chart: Chart, title: str, notes: list[str]) -> Chart:
-    heading = alt.TitleParams(title, subtitle=notes, anchor="start")
-    sized = chart.properties(width=WIDTH, height=HEIGHT, title=heading)
-    return sized.interactive(name=f"{title.lower()}_shown", bind_y=False)
+    chart.title = alt.TitleParams(title, subtitle=notes, anchor="start")
+    chart.width, chart.height = WIDTH, HEIGHT  # of a new chart: `properties` would copy it first
+    return chart.interactive(name=f"{title.lower()}_shown", bind_y=False)
 
 
 def _widest_window(ran: pd.DataFrame) -> tuple[float, float]:

@@ -51,12 +51,8 @@ def classify_axes(runs: pd.DataFrame, axes: Iterable[str]) -> CampaignAxes:
     compared = find_compared_axis(runs, asked)
     rest = [name for name in asked if name != compared]
     users = next((name for name in rest if decides(runs, name, _USERS)), None)
-    return CampaignAxes(
-        compared,
-        users,
-        tuple(name for name in rest if name != users),
-        tuple(name for name in there if name in REPEATED),
-    )
+    repeats = tuple(name for name in there if name in REPEATED)
+    return CampaignAxes(compared, users, tuple(name for name in rest if name != users), repeats)
 
 
 def fill_labels(runs: pd.DataFrame, axes: Iterable[str]) -> pd.DataFrame:

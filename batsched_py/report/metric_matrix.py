@@ -159,9 +159,8 @@ def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -
         words = format_change(told, unit, nb_runs=mean.nb, same=same)
     of_change = f"{name}_change"
     row = cells(mean, name, f"{name}_low", f"{name}_high")
-    row |= cells(
-        change, of_change, f"{of_change}_low", f"{of_change}_high", nb=f"{of_change}_pairs"
-    )
+    ends = (f"{of_change}_low", f"{of_change}_high")
+    row |= cells(change, of_change, *ends, nb=f"{of_change}_pairs")
     return row | {f"{name}_words": words}
 
 

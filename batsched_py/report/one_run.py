@@ -31,6 +31,18 @@ from batsched_py.run.result import Result
 from batsched_py.units import HOUR
 
 _NO_AXES = CampaignAxes(None, None, (), ())
+_OVER_TIME = {
+    "utilisation": (
+        draw_utilisation,
+        "Processors that are busy, and that running and waiting jobs want (demand); the line "
+        "across is the machine.",
+    ),
+    "queue": (draw_queue, "Jobs that wait, and the processors that they want."),
+    "submissions": (
+        draw_submissions,
+        "Jobs that are submitted, beside those that were recorded where that is known.",
+    ),
+}
 ONCE = (
     "This is one run: nothing is known about chance. A campaign (`batsched-py campaign FILE`) sets "
     "it beside other policies and users, and repeats it."
@@ -91,23 +103,9 @@ def _numbers(runs: pd.DataFrame, metrics: list[ShownMetric]) -> Table | None:
 
 def _over_time(result: Result) -> list[Figure]:
     """Return utilisation, queue and submissions as figures of the page."""
-    drawn = (
-        (
-            "utilisation",
-            draw_utilisation(result),
-            "Processors that are busy, and that running and "
-            "waiting jobs want (demand); the line across is the machine.",
-        ),
-        ("queue", draw_queue(result), "Jobs that wait, and the processors that they want."),
-        (
-            "submissions",
-            draw_submissions(result),
-            "Jobs that are submitted, beside those that were recorded where that is known.",
-        ),
-    )
     figures = []
-    for name, chart, caption in drawn:
-        spec = chart.properties(width="container").to_dict()
+    for name, (draw, caption) in _OVER_TIME.items():
+        spec = draw(result).properties(width="container").to_dict()
         title = spec.pop("title")  # the page has its own
         notes = (f"{note[0].upper()}{note[1:]}." for note in title["subtitle"])
         figures.append(Figure(name, title["text"], spec, " ".join([caption, *notes])))

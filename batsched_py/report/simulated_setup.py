@@ -195,10 +195,8 @@ def _machine(runs: pd.DataFrame, stored: Stored, axis: str | None) -> Iterator[s
     if "nb_res" not in runs or runs["nb_res"].isna().all():
         return
     groups = {} if axis is None else {str(name): of for name, of in runs.groupby(axis, sort=False)}
-    words = listed(
-        f"{to_italics(name)} ({_size_and_speed(group)})" for name, group in groups.items()
-    )
-    words = words or _size_and_speed(runs)
+    named = [f"{to_italics(name)} ({_size_and_speed(group)})" for name, group in groups.items()]
+    words = listed(named) or _size_and_speed(runs)
     sites = {_sites_of(of_run) for of_run in stored} - {""}
     if sites:
         words += f"; sites: {'; or '.join(sorted(sites))}"

@@ -6,7 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +82,16 @@ def test_a_worker_that_ignores_the_request_to_end_is_killed(tmp_path: Path) -> N
     workers.shutdown(cancel_futures=True)
     assert later.cancelled()
     assert not is_alive(int((tmp_path / "pid").read_text()))
+
+
+def test_a_block_that_fails_waits_for_no_worker() -> None:
+    with suppress(ZeroDivisionError), LocalWorkers(1) as workers:
+        first = workers.submit(os.getpid).result(LIMIT)
+        later = [workers.submit(time.sleep, 600) for _ in range(2)]
+        raise ZeroDivisionError
+    assert not is_alive(first)
+    with pytest.raises(CancelledError):
+        later[1].result(LIMIT)
 
 
 SCRIPT = """

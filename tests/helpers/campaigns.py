@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from batsched_py.campaign import run_campaign
 from batsched_py.campaign.campaign_folder import CampaignResults, open_results
+from batsched_py.report.forms import publish
 from helpers.calling import Called, command
 
 
@@ -82,5 +83,8 @@ class Here(Executor):
 def in_this_process(it_is: bool = True) -> Iterator[None]:
     """Run campaigns without workers, if ``it_is`` so: most tests are not about these."""
     workers = Here if it_is else run_campaign.LocalWorkers
-    with patch.object(run_campaign, "LocalWorkers", workers):
+    with (
+        patch.object(run_campaign, "LocalWorkers", workers),
+        patch.object(publish, "LocalWorkers", workers),
+    ):
         yield

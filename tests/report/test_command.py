@@ -8,14 +8,22 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import pandas as pd
 import pytest
 
+from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.commands import report as report_command
+from batsched_py.errors import SimulationError
+from batsched_py.report import Figure, Report, Section
+from batsched_py.report.forms import publish
+from batsched_py.report.forms.publish import write_page
 from helpers.calling import command
 from helpers.campaigns import in_this_process
+from helpers.made_up_report import a_report
 from helpers.waiting import LIMIT
 
 CAMPAIGN = """
@@ -86,6 +94,41 @@ def test_page_and_files_are_written_and_named(folder: Path) -> None:
     table = pd.read_csv(folder / "report" / "matrix_rigid.csv")
     results = pd.read_csv(folder / "results.csv")
     assert table["mean_waiting_time"].tolist() == results["mean_waiting_time"].tolist()
+
+
+def drawn(folder: Path, page: Path, jobs: int) -> dict[str, bytes]:
+    """Write a report with a figure, drawn by some processes; return the content of the files."""
+    _, paths = write_page(a_report, page, open_results(folder), jobs)
+    made = re.compile(rb"\d+-\d+-\d+ \d+:\d+ UTC")
+    return {path.name: made.sub(b"", path.read_bytes()) for path in paths}
+
+
+def test_processes_draw_what_one_draws(folder: Path, tmp_path: Path) -> None:
+    here = drawn(folder, tmp_path / "here" / "page.html", 1)
+    assert len(here) == 6
+    assert b'"chart"' in here["page.html"]
+    assert drawn(folder, tmp_path / "there" / "page.html", 2) == here
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_figure_that_cannot_be_drawn_ends_the_report(tmp_path: Path, jobs: int) -> None:
+    """Wherever it is drawn; the page, which draws it in the browser, is there."""
+    spec = {"data": {"url": "https://example.org/data.csv"}, "mark": "point", "encoding": {}}
+    report = Report("T", "", (Section("S", (Figure("f", "F", spec),)),))
+    with pytest.raises(ValueError, match=r"example\.org"):
+        write_page(lambda: report, tmp_path / "report.html", jobs=jobs)
+    assert [path.name for path in (tmp_path / "report").iterdir()] == ["tables.md"]
+    assert "example.org" in (tmp_path / "report.html").read_text()
+
+
+def test_a_process_that_is_lost_ends_the_report(tmp_path: Path) -> None:
+    report = Report("T", "", (Section("S", (Figure("f", "F", {}),)),))
+    lost = partial(exec, "import os; os._exit(3)")
+    with (
+        patch.object(publish, "render_figure", lost),
+        pytest.raises(SimulationError, match=r"page\.html and its files .* exited with 3"),
+    ):
+        write_page(lambda: report, tmp_path / "page.html", jobs=2)
 
 
 def test_a_run_has_a_page(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from batsched_py.figures import run_figures
 from batsched_py.figures.chart_files import LOOKS, SCALE, make_drawable, set_width
-from batsched_py.report import Column, Figure, Report, Section, Table
+from batsched_py.report import Column, Report, Section, Table
 from batsched_py.report.formatting import format_cell, format_rows
 from batsched_py.report.forms.export_files import (
     collect_data,
@@ -170,7 +170,7 @@ def test_a_packed_column_gives_its_values_back(values: list) -> None:
 def test_no_run_at_all_is_no_error() -> None:
     results = MadeUp(0)
     results.runs = pd.DataFrame()
-    assert draw_schedules(results).runs == []
+    assert list(draw_schedules(results)) == []
     assert make_runs_table(results, read_all_stored(results))["n"] == 0
 
 
@@ -217,7 +217,8 @@ def test_lines_below_a_value_stay_in_their_row() -> None:
 
 
 def test_every_table_and_figure_has_its_files(tmp_path: Path) -> None:
-    paths = write_files(a_report(), tmp_path / "report")
+    rendered = [render_figure(figure.spec) for figure in a_report().figures]
+    paths = write_files(a_report(), tmp_path / "report", rendered)
     names = ["waits.csv", "tables.md", "curve.png", "curve.svg", "curve.csv"]
     assert [path.name for path in paths] == names
     assert sorted(path.name for path in (tmp_path / "report").iterdir()) == sorted(names)
@@ -243,7 +244,7 @@ def test_the_data_of_layers_are_one_below_the_other() -> None:
 def test_nothing_is_fetched_for_a_figure() -> None:
     spec = {"data": {"url": "https://example.org/data.csv"}, "mark": "point", "encoding": {}}
     with pytest.raises(ValueError, match=r"example\.org"):
-        render_figure(Figure("f", "F", spec))
+        render_figure(spec)
 
 
 # Reports on a terminal ---------------------------------------------------------------------------

@@ -66,6 +66,10 @@ class LocalWorkers(Executor):
         for process in self._processes:
             _close(process)
 
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """End the workers: at once if the block raised an error, as nobody waits for them."""
+        self.shutdown(cancel_futures=error is not None)
+
     def _end_all(self, end: Callable[[subprocess.Popen[bytes]], None]) -> None:
         for process in self._processes:
             end(process)
@@ -78,7 +82,7 @@ class LocalWorkers(Executor):
             reply = _receive(process.stdout)
         except (OSError, EOFError):
             self._own.process = None
-            raise WorkerLost(f"the process of the run {describe_exit(_close(process))}") from None
+            raise WorkerLost(f"its process {describe_exit(_close(process))}") from None
         is_value, value = pickle.loads(reply)
         if is_value:
             return value

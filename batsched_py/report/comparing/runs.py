@@ -185,7 +185,8 @@ class RunComparison:
         rows = a[["workload", "job", "user", "size"]].copy()
         for name in (*_COMPARED, *_MEASURES):
             rows[f"{name}_a"], rows[f"{name}_b"] = a[name], b[name]
-            rows[f"{name}_shift"] = _no_noise(b[name] - a[name])
+            shift = b[name] - a[name]
+            rows[f"{name}_shift"] = shift.mask(shift.abs() <= TOLERANCE, 0.0)
         for name in _CHANGES[:3]:
             rows[f"{name}_changed"] = a[name] != b[name]
         rows["user_changed"] = (a["user"] != b["user"]) & (a["user"] != "") & (b["user"] != "")
@@ -349,8 +350,3 @@ def _drawn_anew(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return the measured jobs; rejected ones have no size."""
     measured = jobs[jobs["measured"]]
     return measured.assign(size=measured["size"].where(measured["start"].notna()))
-
-
-def _no_noise(shift: pd.Series[float]) -> pd.Series[float]:
-    """Return shifts without those below the precision of the files."""
-    return shift.mask(shift.abs() <= TOLERANCE, 0.0)

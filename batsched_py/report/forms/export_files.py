@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,8 @@ def find_files_folder(page: Path) -> Path:
     return page.with_name(FOLDER if page.name == PAGE else f"{page.stem}_files")
 
 
-def write_files(report: Report, folder: Path) -> list[Path]:
-    """Write the tables and figures of a report into a folder; return the paths.
+def write_files(report: Report, folder: Path, rendered: Iterable[dict[str, bytes]]) -> list[Path]:
+    """Write tables and figures, ``rendered`` by :func:`render_figure`, into a folder; return paths.
 
     ``NAME.csv`` of a table holds all columns of its frame with all digits, that of a figure the
     data it shows; ``tables.md`` holds verdicts and tables as they are shown. Each file is written
@@ -54,8 +55,8 @@ def write_files(report: Report, folder: Path) -> list[Path]:
     for table in report.tables:
         write(f"{table.name}.csv", format_frame_csv(table.frame))
     write(TABLES, format_markdown(report))
-    for figure in report.figures:
-        for suffix, content in render_figure(figure).items():
+    for figure, contents in zip(report.figures, rendered, strict=True):
+        for suffix, content in contents.items():
             write(f"{figure.name}.{suffix}", content)
         data = collect_data(figure.spec)
         if data is not None:
@@ -80,9 +81,9 @@ def format_markdown(report: Report) -> str:
     return _HTML.sub(r"\\<", text)
 
 
-def render_figure(figure: Figure) -> dict[str, bytes]:
-    """Return a figure as the bytes of a PNG and an SVG file."""
-    svg = render_chart("svg", figure.spec)
+def render_figure(spec: dict[str, Any]) -> dict[str, bytes]:
+    """Return a Vega-Lite specification as the bytes of a PNG and an SVG file."""
+    svg = render_chart("svg", spec)
     return {"png": convert_to_png(svg), "svg": svg}
 
 

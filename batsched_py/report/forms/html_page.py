@@ -7,6 +7,8 @@ of the figures with their data. A content security policy in it forbids every re
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -36,7 +38,7 @@ from batsched_py.report.formatting import (
     list_texts_below,
 )
 from batsched_py.report.forms.runs_table import list_provenance, make_runs_table
-from batsched_py.report.forms.schedule_view import draw_schedules
+from batsched_py.report.forms.schedule_view import pack_schedules
 from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 
 MOST_ROWS = 1_000
@@ -50,20 +52,26 @@ _POLICY = (
 
 
 def render_page(
-    report: Report, results: ShownRuns | None = None, *, refresh: int | None = None
+    report: Report,
+    results: ShownRuns | None = None,
+    *,
+    refresh: int | None = None,
+    views: Iterable[dict[str, Any]] | None = None,
 ) -> str:
     """Return the HTML page of a report.
 
-    With ``results`` it has a table of all runs, and the schedules and users of some. With
-    ``refresh`` the page loads itself again after as many seconds.
+    With ``results`` it has a table of all runs, and the schedules and users of some, ``views`` if
+    they are drawn already. With ``refresh`` the page loads itself again after as many seconds.
     """
     stored = [] if results is None else read_all_stored(results)
     made_with = {} if results is None else list_provenance(results, stored)
-    data = {
-        "figures": {figure.name: _described(figure) for figure in report.figures},
-        "runs": None if results is None else make_runs_table(results, stored),
-        "schedules": None if results is None else draw_schedules(results),
-    }
+    with ThreadPoolExecutor(1) as thread:
+        vega = thread.submit(bundle_vega)
+        data = {
+            "figures": {figure.name: _described(figure) for figure in report.figures},
+            "runs": None if results is None else make_runs_table(results, stored),
+            "schedules": results and pack_schedules(results, views),
+        }
     template = _environment().get_template("page.html.jinja")
     return template.render(
         report=report,
@@ -85,7 +93,7 @@ def render_page(
         policy=_POLICY,
         css=Markup(_asset("page.css")),
         data=Markup(encode_safe_json(data)),
-        vega=Markup(bundle_vega()),
+        vega=Markup(vega.result()),
         script=Markup("\n".join(map(_asset, _SCRIPTS))),
     )
 
@@ -122,14 +130,11 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["markdown"] = render_markdown
-    environment.filters["code"] = _with_code
+    environment.filters["code"] = lambda text: Markup(
+        re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    )
     environment.filters["inline"] = lambda text: Markup(_markdown().renderInline(text))
     return environment
-
-
-def _with_code(text: str) -> Markup:
-    """Return the text of a cell as HTML; text in backticks is code."""
-    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def render_markdown(text: str) -> Markup:

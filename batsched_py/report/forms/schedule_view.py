@@ -6,10 +6,10 @@ most jobs waited. What is left out is said.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
 
 import altair as alt
-import msgspec
 import numpy as np
 import pandas as pd
 
@@ -29,30 +29,35 @@ MOST_RUNS = 12
 MOST_USERS = 1_000
 """Users of a run in its table, those with most jobs."""
 _DECIMALS = 6
+Call: TypeAlias = Callable[[Callable[..., Any], Iterable[Any]], Iterator[Any]]
+"""Calls a function with each of some values: ``map``, or that of an executor."""
 _TIMES = ["submission_time", "starting_time", "finish_time"]
 
 
-class Schedules(msgspec.Struct):
-    """The charts and users of several runs, in the format that the script of the page reads."""
-
-    runs: list[dict[str, Any]]
-    note: str
-    """What is left out, and why there is nothing if there is nothing."""
+def draw_schedules(results: ShownRuns, call: Call = map) -> Iterator[dict[str, Any]]:
+    """Return charts and users of at most a dozen runs; ``call`` draws them, as ``map`` does."""
+    return call(_draw_run, _read_runs(results))
 
 
-def draw_schedules(results: ShownRuns) -> Schedules:
-    """Return charts and users of at most a dozen runs of a campaign."""
-    rows = choose_rows(results)
-    shown = []
-    for at in rows:
+def pack_schedules(results: ShownRuns, views: Iterable[dict[str, Any]] | None) -> dict[str, Any]:
+    """Return views, drawn here if there are none, and a note on those left out, for the page."""
+    shown = list(draw_schedules(results) if views is None else views)
+    return {"runs": shown, "note": _note(results, len(choose_rows(results)), len(shown))}
+
+
+def _read_runs(results: ShownRuns) -> Iterator[tuple[int, JobsOfRun]]:
+    """Yield the runs to draw, by their rows, whose jobs were kept."""
+    for at in choose_rows(results):
         row = results.runs.iloc[at]
         jobs = results.kept_jobs(row)
         if jobs is not None:
             size = {"nb_processors": int(row["nb_res"])}
-            run = JobsOfRun(jobs, {**read_stored(results, row), **size})
-            chart = draw_schedule_view(run)
-            shown.append({"run": at, "chart": chart, "users": summarise_users(jobs)})
-    return Schedules(shown, _note(results, len(rows), len(shown)))
+            yield at, JobsOfRun(jobs, {**read_stored(results, row), **size})
+
+
+def _draw_run(shown: tuple[int, JobsOfRun]) -> dict[str, Any]:
+    at, run = shown
+    return {"run": at, "chart": draw_schedule_view(run), "users": summarise_users(run.jobs)}
 
 
 def choose_rows(results: ShownRuns) -> list[int]:
@@ -77,9 +82,11 @@ def draw_schedule_view(run: JobsOfRun) -> dict[str, Any]:
     Schedule, queue and busy processors stand below each other and are zoomed together.
     """
     begin, end = find_window(run.jobs)
-    below = (draw(run, begin=begin, end=end) for draw in (draw_queue, draw_utilisation))
-    chart = alt.vconcat(draw_schedule(run), *(part.properties(height=100) for part in below))
-    spec: dict[str, Any] = make_drawable(chart.to_dict())
+    below = [draw(run, begin=begin, end=end) for draw in (draw_queue, draw_utilisation)]
+    for part in below:
+        part.height = 100
+    chart = alt.vconcat(draw_schedule(run), *below)
+    spec: dict[str, Any] = make_drawable(chart.to_dict(validate=False))
     zooms = [param for param in spec["params"] if param.get("bind") == "scales"]
     others = [param for param in spec["params"] if param not in zooms]
     together = {**zooms[0], "views": [view for zoom in zooms for view in zoom["views"]]}
@@ -88,11 +95,11 @@ def draw_schedule_view(run: JobsOfRun) -> dict[str, Any]:
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    return {name: [_short(row[name]) for row in rows] for name in (rows[0] if rows else ())}
-
-
-def _short(value: Any) -> Any:
-    return round(value, _DECIMALS) if isinstance(value, float) else value
+    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+    return {
+        name: [round(of, _DECIMALS) if isinstance(of, float) else of for of in values]
+        for name, values in columns.items()
+    }
 
 
 def summarise_users(jobs: pd.DataFrame) -> dict[str, list[Any]]:
