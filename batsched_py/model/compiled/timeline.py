@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from batsched_py.model import timeline
 from batsched_py.model.timeline import Timeline
 
-NB_CLASSES = 20
-"""The most classes of sizes and of durations: see ``timeline.LatestStarts``."""
 NB_SAMPLED = 500
 """The most values from which these classes are made."""
 REACHES = (2.0, 8.0)
@@ -312,7 +310,7 @@ def _quantiles(values: NDArray[Any]) -> Floats:
     some = np.sort(values[:: 1 + len(values) // NB_SAMPLED])
     if len(some) < len(values):
         some[0] = values.min()
-    return some[:: 1 + len(some) // NB_CLASSES].astype(np.float64)
+    return some[:: 1 + len(some) // timeline.NB_CLASSES].astype(np.float64)
 
 
 @_compiled

@@ -113,7 +113,10 @@ class Dynp(OrderSwitching):
             others = {policy: jobs for policy, jobs in orders.items() if policy != old}
             plans |= planner.make_plans_below(base, others, plans[old])
         values = dict.fromkeys(POLICIES, inf)
-        values |= {policy: self._value(plan, now) for policy, plan in plans.items()}
+        if best_only and len(plans) == 1 and old != "ljf":  # nobody asks how much worse others are
+            values[old] = 0.0
+        else:
+            values |= {policy: self._value(plan, now) for policy, plan in plans.items()}
         if not best_only or min(values, key=values.__getitem__) == "ljf":  # its case needs all
             for policy in orders:
                 if policy not in plans:
