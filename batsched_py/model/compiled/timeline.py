@@ -110,8 +110,8 @@ def _insert(
 ) -> tuple[int, int]:
     """Divide segment ``at - 1`` at ``time``; return the new segment, and the number of segments.
 
-    The segments up to the nearest one that is like the segment before it move, and take its place:
-    to the right, or to the left if that one comes behind the segment ``stays``.
+    The nearest segment that is like the one before it gives its place, and those between move. On
+    the left it comes behind the segment ``stays``.
     """
     left, right = at - 1, at
     while right < nb and free[right] != free[right - 1]:
@@ -240,14 +240,14 @@ class CompiledTimeline:
     def replace_all(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
         """Take back jobs that begin at ``starts``, place each anew, and return the new starts."""
         starts = starts.copy()
-        line = self._with_room(3 * len(starts))
+        line = self._make_room(3 * len(starts))
         nb = _replace_all(*line, sizes, durations, starts, *self._known())
         if nb < 0:
             return self._replaced_by_python(sizes, durations, starts)
         self._nb = nb
         return starts
 
-    def _with_room(self, nb_more: int) -> tuple[Floats, Integers, int]:
+    def _make_room(self, nb_more: int) -> tuple[Floats, Integers, int]:
         """Return times, free processors and their number, after having made room for more."""
         needed = self._nb + nb_more + 1
         if needed > len(self._times):
@@ -281,7 +281,7 @@ class CompiledTimeline:
 
     def occupy(self, start: float, end: float, size: int) -> None:
         """Take ``size`` processors in ``[start, end)`` whether they are free or not."""
-        self._nb = _occupy(*self._with_room(2), start, end, size, *self._known())
+        self._nb = _occupy(*self._make_room(2), start, end, size, *self._known())
 
     def release(self, start: float, end: float, size: int) -> None:
         """Give back ``size`` processors in ``[start, end)``."""
