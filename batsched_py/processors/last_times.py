@@ -7,7 +7,8 @@ from operator import itemgetter
 from batsched_py.processors.pool import ProcessorPool
 from batsched_py.processors.sets import ProcessorSet
 
-_AT_ONCE = 4096
+_AT_ONCE = 1 << 15
+"""Notes that are kept (some 6 MB) before those that later ones cover are dropped."""
 
 
 class LastTimes:
