@@ -164,12 +164,11 @@ def _on_lowest(decision: Start, part: Site, name: str) -> Start:
 
     Raises :class:`InvariantError` if too few are free.
     """
-    if decision.processors is None:
-        if decision.job.size > part.free:
-            raise InvariantError(
-                f"job {decision.job.id} needs {decision.job.size} processors, {part.free} are free "
-                f"in partition {name}"
-            )
-        lowest = part.lowest_free(decision.job.size)
-        return Start(decision.job, lowest, decision.dilation, decision.transfer)
-    return decision
+    job = decision.job
+    if decision.processors is not None:
+        return decision
+    if job.size > part.free:
+        raise InvariantError(
+            f"job {job.id} needs {job.size} processors, {part.free} are free in partition {name}"
+        )
+    return Start(job, part.lowest_free(job.size), decision.dilation, decision.transfer)
