@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from copy import deepcopy
 from math import exp, expm1, inf, log
 
 import numpy as np
@@ -30,11 +31,7 @@ class DecayedUsage:
 
     def copy(self) -> DecayedUsage:
         """Return an independent copy."""
-        other = DecayedUsage.__new__(DecayedUsage)
-        other._rate = self._rate
-        other._usage, other._processors = self._usage[:], self._processors[:]
-        other._since = self._since[:]
-        return other
+        return deepcopy(self)
 
     def add_missing_accounts(self, nb_accounts: int) -> None:
         """Add accounts without usage until there are accounts ``0 .. nb_accounts - 1``."""
