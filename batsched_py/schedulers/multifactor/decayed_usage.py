@@ -68,7 +68,7 @@ class UsageOfJobs:
     """
 
     def __init__(self, half_life: float, account: Callable[[Job], int]) -> None:
-        self._usage = DecayedUsage(half_life)
+        self.decayed = DecayedUsage(half_life)
         self._account = account
         self._running: list[Job] | None = None
         self._nb_ended = 0
@@ -76,8 +76,8 @@ class UsageOfJobs:
     def charge(self, job: Job) -> None:
         """Charge a running job to its account, from its start on."""
         account = self._account(job)
-        self._usage.add_missing_accounts(account + 1)
-        self._usage.change_use(account, job.size, job.start_time)
+        self.decayed.add_missing_accounts(account + 1)
+        self.decayed.change_use(account, job.size, job.start_time)
         assert self._running is not None
         self._running.append(job)
 
@@ -97,13 +97,5 @@ class UsageOfJobs:
         ended = [job for job in self._running if job.state is not RUNNING]
         self._running = [job for job in self._running if job.state is RUNNING]
         for job in ended:
-            self._usage.change_use(self._account(job), -job.size, now)
+            self.decayed.change_use(self._account(job), -job.size, now)
         return bool(ended)
-
-    def at(self, now: float, nb_accounts: int) -> Floats:
-        """Return the usage (processor-seconds) of the first accounts at ``now``."""
-        return self._usage.at(now, nb_accounts)
-
-    def copy(self) -> DecayedUsage:
-        """Return a copy of the usage charged so far."""
-        return self._usage.copy()
