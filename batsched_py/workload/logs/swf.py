@@ -335,15 +335,13 @@ def _split_header(content: bytes) -> tuple[list[str], int]:
     """Return the comments before the first job, and the offset of that job's line."""
     header: list[str] = []
     start = 0
-    while start < len(content):
-        end = content.find(b"\n", start)
-        end = len(content) if end < 0 else end
-        line = content[start:end].decode("latin-1").strip()  # names of people: any byte is a letter
-        if line and line[0] != ";":
+    for line in BytesIO(content):
+        text = line.decode("latin-1").strip()  # names of people: any byte is a letter
+        if text and text[0] != ";":
             break
-        if line:
-            header.append(line)
-        start = end + 1
+        if text:
+            header.append(text)
+        start += len(line)
     return header, start
 
 
