@@ -19,8 +19,8 @@ from batsched_py.options.option_values import boolean, number, one_of, whole_num
 from batsched_py.schedulers.easy import check_extra_nodes
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling
+from batsched_py.schedulers.grid.placed import make_selection
 from batsched_py.schedulers.grid.room import GridRules
-from batsched_py.schedulers.grid.site_selection import make_selection
 from batsched_py.schedulers.grid.spreading import Spreading
 from batsched_py.workload.grid_sites import GridSites
 

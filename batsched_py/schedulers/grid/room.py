@@ -17,8 +17,7 @@ from batsched_py.model.job import Job
 from batsched_py.model.site import Site
 from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.costs import Costs
-from batsched_py.schedulers.grid.placed import Placed, Reserved
-from batsched_py.schedulers.grid.site_selection import Selection
+from batsched_py.schedulers.grid.placed import Placed, Reserved, Selection
 from batsched_py.schedulers.grid.spreading import Fragments, Spreading, split_into_fragments
 
 if TYPE_CHECKING:
