@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.options.option_values import number, one_of
 from batsched_py.schedulers.backfilling import Backfilling
@@ -60,15 +62,11 @@ class _Users:
 
     def load(self, columns: JobArrays) -> Floats:
         """Return the waiting work of each user, in processor-seconds by estimates."""
-        import numpy as np
-
         work = np.where(columns.waiting, columns.estimate * columns.size, 0.0)
         return np.bincount(columns.user, work, columns.nb_users).astype(np.float64)
 
     def last_arrival(self, columns: JobArrays) -> Floats:
         """Return the time (seconds) of each user's last submission, of a waiting job or not."""
-        import numpy as np
-
         last = np.zeros(columns.nb_users)
         last[: len(self._arrivals)] = self._arrivals
         last[columns.user] = columns.submit_time  # in submission order: the last one counts
@@ -77,8 +75,6 @@ class _Users:
 
     def priority(self, scores: Floats, columns: JobArrays) -> Floats:
         """Return 1 / rank of each user with waiting jobs, least score first; 0 for the others."""
-        import numpy as np
-
         if len(self._by_id) != columns.nb_users:
             self._by_id = np.asarray(_places(columns.users))
         waits = np.bincount(columns.user, columns.waiting, columns.nb_users) > 0
