@@ -141,6 +141,7 @@ def compare_steps(
     seconds; ``time_limit`` is in seconds for each step. Raises :class:`UsageError` for a step
     that is too large for the solver.
     """
+    search = partial(solve, time_limit=time_limit, mip_rel_gap=mip_rel_gap)
     for step in steps:
         now = step.instance.now
         makespan = max(find_last_end(plan) for plan in step.plans.values()) - now
@@ -149,16 +150,7 @@ def compare_steps(
         if time_scale != EXACT:
             seconds = float(choose_scale(makespan, run_time) if time_scale == AUTO else time_scale)
         plans = list(step.plans.values())
-        solution = _interruptible(
-            partial(
-                solve,
-                step.instance,
-                plans,
-                scale=seconds,
-                time_limit=time_limit,
-                mip_rel_gap=mip_rel_gap,
-            )
-        )
+        solution = _interruptible(partial(search, step.instance, plans, scale=seconds))
         chosen = step.plans[step.chosen]
         yield StepComparison(
             time=now,
