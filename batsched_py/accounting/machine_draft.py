@@ -121,58 +121,50 @@ def draft_machine(
         outages=[Gap(g.begin - second_0, g.end - second_0, g.waited) for g in use.gaps],
         knows_nodes=bool(named) and named.keys() <= seen.partitions,
     )
-    if draft.knows_nodes:
-        _place_seen(draft, named, seen, cores_per_node)
-    else:
-        _place_guessed(draft, named, use, cores_per_node)
+    parts = (
+        _seen_parts(seen, draft.in_nodes, cores_per_node)
+        if draft.knows_nodes
+        else _guessed_parts(named, use, draft.in_nodes, cores_per_node)
+    )
+    ranges: dict[int, list[range]] = defaultdict(list)
+    for at, (count, cores, nodes_of) in enumerate(parts, start=1):
+        for place, nodes in nodes_of.items():
+            ranges[place].append(range(draft.nb_nodes, draft.nb_nodes + nodes))
+        draft.groups.append(NodeGroup(f"nodes{at}", count, cores))
+    for place, partition in named.items():
+        partition.nodes = to_text(ProcessorSet.of(chain(*ranges[place])))
     return draft
 
 
-def _place_seen(
-    draft: MachineDraft,
-    named: Mapping[int, PartitionDraft],
-    seen: SeenNodes,
-    cores_per_node: int | None,
-) -> None:
-    """Set groups and partitions by the nodes that the records name."""
-    ranges: dict[int, list[range]] = defaultdict(list)
-    first = 0
-    for at, group in enumerate(seen.groups(), start=1):
-        cores = cores_per_node or (1 if draft.in_nodes else group.cores)
-        draft.groups.append(NodeGroup(f"nodes{at}", len(group.names), cores))
-        for place in group.partitions:
-            ranges[place].append(range(first, first + len(group.names)))
-        first += len(group.names)
-    for place, partition in named.items():
-        partition.nodes = to_text(ProcessorSet.of(chain(*ranges[place])))
+_Part = tuple[int, int, dict[int, int]]
+"""Nodes of a group, cores of each, and how many of the nodes each partition has, by its place."""
 
 
-def _place_guessed(
-    draft: MachineDraft,
-    named: Mapping[int, PartitionDraft],
-    use: MachineUse,
-    cores_per_node: int | None,
-) -> None:
-    """Set groups and partitions by the processors in use at once.
+def _seen_parts(seen: SeenNodes, in_nodes: bool, cores_per_node: int | None) -> Iterator[_Part]:
+    """Yield the groups of the nodes that the records name."""
+    for group in seen.groups():
+        count, cores = len(group.names), 1 if in_nodes else group.cores
+        yield count, cores_per_node or cores, dict.fromkeys(group.partitions, count)
+
+
+def _guessed_parts(
+    named: Mapping[int, PartitionDraft], use: MachineUse, in_nodes: bool, cores_per_node: int | None
+) -> Iterator[_Part]:
+    """Yield groups of nodes by the processors in use at once.
 
     Partitions whose jobs had as many processors of a node are taken to be on the same nodes.
     """
     by_cores: dict[int, list[int]] = defaultdict(list)
     for place, partition in named.items():
         by_cores[cores_per_node or max(1, ceil(partition.most_of_node))].append(place)
-    first = 0
-    for at, (cores, places) in enumerate(sorted(by_cores.items()), start=1):
-        unit = 1 if draft.in_nodes else cores
+    for cores, places in sorted(by_cores.items()):
+        unit = 1 if in_nodes else cores
         counts = {
             place: max(1, named[place].most_nodes, ceil(use.most_of[place] / unit))
             for place in places
         }
         all_of_them = min(sum(counts.values()), ceil(use.most / unit))
-        count = max(*counts.values(), all_of_them)
-        draft.groups.append(NodeGroup(f"nodes{at}", count, cores))
-        for place, nodes in counts.items():
-            named[place].nodes = to_text(ProcessorSet.of(range(first, first + nodes)))
-        first += count
+        yield max(*counts.values(), all_of_them), cores, counts
 
 
 def draft_lines(draft: MachineDraft, system: str) -> Iterator[str]:
