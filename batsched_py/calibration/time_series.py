@@ -115,7 +115,5 @@ def _of_sums(sums: Sums) -> Column:
     n = sums["n"]
     squares = [sums[2 * name] - sums[name] ** 2 / n for name in ("a", "b")]
     known = np.minimum(*squares) > 1e-12 * n
-    product = (sums["ab"] - sums["a"] * sums["b"] / n) / np.sqrt(
-        np.where(known, squares[0] * squares[1], 1.0)
-    )
+    product = (sums["ab"] - sums["a"] * sums["b"] / n) / np.sqrt(squares[0] * squares[1])
     return np.where(known, np.clip(product, -1, 1), nan)

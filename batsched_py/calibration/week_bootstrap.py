@@ -39,7 +39,7 @@ _AT_ONCE = 250
 Sums = Mapping[str, Floats]
 """Sums over jobs by name: each a number, or one for each resample."""
 SumStatistic = Callable[[Sums], ArrayLike]
-"""What is computed from :data:`Sums`, a number or one for each resample."""
+"""What is computed from :data:`Sums`, a number or one for each resample; it may divide by 0."""
 
 
 class Estimate(msgspec.Struct, frozen=True, eq=False):
