@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from batsched_py.errors import InvariantError, UsageError, parameter
 from batsched_py.model.counters import read_counters
@@ -93,10 +93,10 @@ class Partitioned:
                 if not isinstance(decision, Start):
                     yield decision
                     if isinstance(decision, Reject):
-                        line.queue.remove(decision.job)
+                        line.admission.queue.remove(decision.job)
                 elif (start := self._placed(decision, now, line, machine)) is not None:
                     yield start
-                    line.queue.remove(start.job)
+                    line.admission.queue.remove(start.job)
         if (change := self._outages.next_change) < inf and len(queue):
             yield CallMeLater(change)
 
@@ -130,7 +130,7 @@ class Partitioned:
             return WaitingReason("limit", note=line.admission.held[job.number][1])
         if isinstance(line.policy, ExplainingScheduler):
             part: Any = machine if self._knows else machine.partitions[job.partition]
-            return line.policy.held(job, now, line.queue, part)
+            return line.policy.held(job, now, line.admission.queue, part)
         return None
 
     def statistics(self) -> Mapping[str, Any]:
@@ -142,21 +142,19 @@ class Partitioned:
         return {str(place): counts for place, counts in enumerate(counted)}
 
 
-class _Line:
-    """The policy of a partition, or of all partitions, with its jobs."""
+class _Line(NamedTuple):
+    """The policy of a partition, or of all partitions, and the admission of its jobs."""
 
-    def __init__(self, place: int, policy: Scheduler, admission: Admission) -> None:
-        self.place, self.policy, self.admission = place, policy, admission
-        self.queue = admission.queue
-        """The jobs that the policy sees."""
+    place: int
+    policy: Scheduler
+    admission: Admission
 
     def decisions(self, now: float, new: list[Job], part: Any) -> Iterable[Any]:
         """Add new jobs, and return the decisions of the policy for its part of the machine."""
         if new or self.admission.may_change_by(now):
             self.admission.update(now, new)
-        return iterate_returned(
-            self.policy.schedule(now, self.queue, part), self.policy, "schedule"
-        )
+        returned = self.policy.schedule(now, self.admission.queue, part)
+        return iterate_returned(returned, self.policy, "schedule")
 
 
 def _on_lowest(decision: Start, part: Site, name: str) -> Start:
