@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from batsched_py.model.queue.job_arrays import Floats, JobArrays
 from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.options.option_values import number, one_of
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.units import HOUR
-
-if TYPE_CHECKING:
-    from batsched_py.model.queue.job_arrays import Floats, JobArrays
 
 AGEING = 4 * HOUR
 """Seconds of waiting that weigh as much as being the first user."""
