@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from math import inf, isfinite
+from math import inf
 from statistics import mean
 from threading import Thread
 from typing import Any, TypeVar
@@ -33,6 +33,7 @@ from batsched_py.optimum.scheduling_step import (
 )
 from batsched_py.optimum.solver import solve
 from batsched_py.optimum.step_selection import Selection
+from batsched_py.options.option_values import finite
 from batsched_py.plugins import plugins
 from batsched_py.schedulers.dynp.dynp_policy import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
@@ -190,11 +191,8 @@ def parse_scale(text: str) -> str | float:
     """Read ``auto``, ``exact`` or seconds; raises :class:`UsageError` for anything else."""
     if text in (AUTO, EXACT):
         return text
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not (isfinite(seconds) and seconds > 0):
+    seconds = finite(text)
+    if not seconds > 0:
         raise UsageError(f"{parameter('scale')} {text}: expected auto, exact, or seconds")
     return seconds
 

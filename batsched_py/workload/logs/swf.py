@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import LogError, parameter
 from batsched_py.files.readers import read_bytes, unpack
 from batsched_py.files.writers import encode_lines, whole_file
+from batsched_py.options.option_values import finite
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
@@ -413,14 +414,7 @@ def _read_numbers(row: str) -> list[float]:
     fields = row.split()
     if len(fields) != len(FIELDS):
         return [np.nan] * len(FIELDS)
-    return [_read_number(text) for text in fields]
-
-
-def _read_number(text: str) -> float:
-    try:
-        return np.nan if "_" in text else float(text)
-    except ValueError:
-        return np.nan
+    return [np.nan if "_" in text else finite(text) for text in fields]
 
 
 def _describe_fault(row: str, field: str) -> str:
