@@ -105,10 +105,8 @@ def estimate_agreement(weeks: Weeks, recorded: Column, simulated: Column) -> dic
 
     Columns have shape (n,), n at least 1.
     """
-    sums = {
-        name: weeks.sum_by_week(column) for name, column in _columns(recorded, simulated).items()
-    }
-    made = {name: weeks.estimate_from_sums(statistic, sums) for name, statistic in _OF_SUMS.items()}
+    sums = weeks.sum_by_week(_columns(recorded, simulated))
+    made = {name: weeks.estimate(statistic, sums) for name, statistic in _OF_SUMS.items()}
     return made | {
         "median_recorded": estimate_median(weeks, recorded),
         "median_simulated": estimate_median(weeks, simulated),

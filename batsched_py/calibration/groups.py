@@ -93,7 +93,8 @@ def _group(jobs: MatchedJobs, weeks: Weeks, rows: NDArray[np.intp], kind: str, n
     recorded, simulated = jobs.recorded[rows], jobs.simulated[rows]
     columns = {"jobs": np.ones(len(rows)), "recorded": recorded, "simulated": simulated}
     part = weeks.select(rows)
-    bias, beyond = (part.estimate(of, columns).interval for of in (_bias, _beyond))
+    sums = part.sum_by_week(columns)
+    bias, beyond = (part.estimate(of, sums).interval for of in (_bias, _beyond))
     is_small = len(rows) < FEWEST_JOBS
     if is_small:
         bias, beyond = (Interval(each.value, nan, nan, each.nb) for each in (bias, beyond))

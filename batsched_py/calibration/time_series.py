@@ -107,7 +107,8 @@ def _correlation(times: Column, a: Column, b: Column) -> Interval:
         return Interval(nan, nan, nan, 0)
     a, b = a - a.mean(), b - b.mean()  # sums of squares keep more digits
     columns = {"n": np.ones(len(a)), "a": a, "b": b, "aa": a * a, "bb": b * b, "ab": a * b}
-    return Weeks(times).estimate(_of_sums, columns).interval
+    weeks = Weeks(times)
+    return weeks.estimate(_of_sums, weeks.sum_by_week(columns)).interval
 
 
 def _of_sums(sums: Sums) -> Column:
