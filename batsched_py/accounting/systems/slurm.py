@@ -178,24 +178,16 @@ class Slurm(AccountingSystem):
         record.submit, start, end = clock.put_in_order(submits, starts, ends, lengths)
         if start == UNKNOWN or self._never_ran(end - start, fields):
             self._tally.set_withdrawn(record, end)
-            self._set_eligible(record, fields)
-            return True
-        if end == UNKNOWN:
+        elif end == UNKNOWN:
             self._tally.dropped[_UNFINISHED] += 1
             return False
-        held = self._tally.set_start(record, start, end)
-        record.run_time = self._run_time(held, elapsed, suspended)
-        self._set_eligible(record, fields)
+        else:
+            held = self._tally.set_start(record, start, end)
+            record.run_time = self._run_time(held, elapsed, suspended)
+        if fields["eligible"] != fields["submit"]:
+            eligible = clock.read_instants("Eligible", fields["eligible"])
+            self._tally.set_eligible(record, eligible, is_submission=self._options.from_eligible)
         return True
-
-    def _set_eligible(self, record: JobRecord, fields: dict[str, str]) -> None:
-        eligible = fields["eligible"]
-        if eligible != fields["submit"]:
-            self._tally.set_eligible(
-                record,
-                self._clock.read_instants("Eligible", eligible),
-                is_submission=self._options.from_eligible,
-            )
 
     def _length(self, column: str, text: str) -> int:
         """Return seconds; what a clock that was put back made negative is unknown."""
