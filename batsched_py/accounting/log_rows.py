@@ -10,10 +10,8 @@ from batsched_py.accounting.names import Names, Pseudonyms
 from batsched_py.accounting.records import JobRecord, hash_cluster
 from batsched_py.accounting.sorted_records import Row, SortedRows
 from batsched_py.accounting.tally import Tally
-from batsched_py.workload.logs.swf import CANCELLED, UNKNOWN
+from batsched_py.workload.logs.swf import CANCELLED, NAMED, UNKNOWN
 
-NAMED = ("user", "group", "executable", "queue", "partition")
-"""Fields of a log that number names, in their order."""
 ANONYMOUS = ("user", "group", "executable")
 """The fields whose names are private; the header has the names of the others."""
 SUBMIT, START, RUN_TIME, ALLOCATED, REQUESTED_TIME = 0, 4, 5, 6, 8

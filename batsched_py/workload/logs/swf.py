@@ -46,6 +46,8 @@ FIELDS = (
     "think_time",
 )
 """The 18 fields of a line, in order."""
+NAMED = ("user", "group", "executable", "queue", "partition")
+"""The fields that number names, in their order."""
 UNKNOWN = -1
 CANCELLED = 5
 """The status of a job that was cancelled."""
