@@ -12,6 +12,7 @@ from math import ceil, inf
 
 import msgspec
 
+from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME
 from batsched_py.accounting.machine_use import Gap, MachineUse
 from batsched_py.accounting.seen_nodes import SeenNodes
@@ -96,8 +97,7 @@ def draft_machine(
     names: Mapping[int, tuple[int, str]],
     *,
     field: str,
-    in_nodes: bool,
-    cores_per_node: int | None,
+    options: ImportOptions,
     second_0: int,
 ) -> MachineDraft:
     """Draft the description of a machine from the records of its jobs.
@@ -114,18 +114,14 @@ def draft_machine(
     nb_jobs = sum(partition.nb_jobs for partition in sizes.values())
     draft = MachineDraft(
         field=field,
-        in_nodes=in_nodes,
+        in_nodes=options.in_nodes,
         nb_jobs=nb_jobs,
         nb_without=nb_jobs - sum(partition.nb_jobs for partition in named.values()),
         partitions=list(named.values()),
         outages=[Gap(g.begin - second_0, g.end - second_0, g.waited) for g in use.gaps],
         knows_nodes=bool(named) and named.keys() <= seen.partitions,
     )
-    parts = (
-        _seen_parts(seen, draft.in_nodes, cores_per_node)
-        if draft.knows_nodes
-        else _guessed_parts(named, use, draft.in_nodes, cores_per_node)
-    )
+    parts = _seen_parts(seen, options) if draft.knows_nodes else _guessed_parts(named, use, options)
     ranges: dict[int, list[range]] = defaultdict(list)
     for at, (count, cores, nodes_of) in enumerate(parts, start=1):
         for place, nodes in nodes_of.items():
@@ -140,15 +136,15 @@ _Part = tuple[int, int, dict[int, int]]
 """Nodes of a group, cores of each, and how many of the nodes each partition has, by its place."""
 
 
-def _seen_parts(seen: SeenNodes, in_nodes: bool, cores_per_node: int | None) -> Iterator[_Part]:
+def _seen_parts(seen: SeenNodes, options: ImportOptions) -> Iterator[_Part]:
     """Yield the groups of the nodes that the records name."""
     for group in seen.groups():
-        count, cores = len(group.names), 1 if in_nodes else group.cores
-        yield count, cores_per_node or cores, dict.fromkeys(group.partitions, count)
+        count, cores = len(group.names), 1 if options.in_nodes else group.cores
+        yield count, options.cores_per_node or cores, dict.fromkeys(group.partitions, count)
 
 
 def _guessed_parts(
-    named: Mapping[int, PartitionDraft], use: MachineUse, in_nodes: bool, cores_per_node: int | None
+    named: Mapping[int, PartitionDraft], use: MachineUse, options: ImportOptions
 ) -> Iterator[_Part]:
     """Yield groups of nodes by the processors in use at once.
 
@@ -156,9 +152,10 @@ def _guessed_parts(
     """
     by_cores: dict[int, list[int]] = defaultdict(list)
     for place, partition in named.items():
-        by_cores[cores_per_node or max(1, ceil(partition.most_of_node))].append(place)
+        cores = options.cores_per_node or max(1, ceil(partition.most_of_node))
+        by_cores[cores].append(place)
     for cores, places in sorted(by_cores.items()):
-        unit = 1 if in_nodes else cores
+        unit = 1 if options.in_nodes else cores
         counts = {
             place: max(1, named[place].most_nodes, ceil(use.most_of[place] / unit))
             for place in places
