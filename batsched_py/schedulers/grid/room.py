@@ -125,8 +125,7 @@ class Room:
 
     def _spread(self, job: Job) -> Placed | None:
         """Return the place of a job that starts now on several sites, None if it does not."""
-        spreading = self._rules.spreading
-        if spreading is None or not self._can_spread(spreading, job.size):
+        if not self._can_spread(job.size):
             return None
         placed = self._placed(job, self._fragments(job.size))
         alone = self._first_end(job) if self._rules.adaptive else None
@@ -144,9 +143,10 @@ class Room:
             return True
         return reserved.count_taken(placed.parts) <= reserved.extra
 
-    def _can_spread(self, spreading: Spreading, width: int) -> bool:
+    def _can_spread(self, width: int) -> bool:
         """Tell whether enough processors are free for a spread job, whenever it would end."""
-        if width > self._total or not spreading.allows(width, self._sites):
+        spreading = self._rules.spreading
+        if spreading is None or width > self._total or not spreading.allows(width, self._sites):
             return False
         return 2 <= len(self._fragments(width)) <= spreading.most_fragments(width)
 
@@ -160,8 +160,7 @@ class Room:
             if reserved is None or reserved.count_taken([(site, width)]) <= reserved.extra:
                 return inf
             latest = reserved.horizon
-        spreading = self._rules.spreading
-        if spreading is None or not self._can_spread(spreading, width):
+        if not self._can_spread(width):
             return latest
         overhead = self._rules.costs.overhead
         longest = inf
