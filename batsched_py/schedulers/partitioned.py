@@ -81,9 +81,7 @@ class Partitioned:
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Run the policy of each partition on its own jobs."""
         self._outages.update(now, machine)
-        new: list[Job] = []
-        if self._seen != queue.nb_arrived:
-            new, self._seen = queue.since(self._seen), queue.nb_arrived
+        new, self._seen = queue.since(self._seen), queue.nb_arrived
         parts = (machine,) if self._knows else machine.partitions
         for line in self._ordered:
             its_own = new if self._knows else [job for job in new if job.partition == line.place]
