@@ -16,7 +16,6 @@ from batsched_py.accounting.header_names import (
     name_fields,
     normalise_names,
 )
-from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import (
     COMPLETED,
     FAILED,
@@ -28,8 +27,8 @@ from batsched_py.accounting.records import (
     refuse,
     set_names,
 )
-from batsched_py.accounting.site_time import Instants, SiteClock
-from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
+from batsched_py.accounting.site_time import Instants
+from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.errors import InputError
 from batsched_py.files.readers import csv_rows
 from batsched_py.support.json_values import did_you_mean
@@ -77,11 +76,10 @@ class Oar(AccountingSystem):
     )
     partitions = "queue"
 
-    def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
-        super().__init__(lines, clock, options)
-        self._header: list[str] = []
-        self._at: dict[str, int] = {}
-        self._is_tabbed = False
+    _header: Sequence[str] = ()
+    _at: dict[str, int]
+    """The places of the columns, once there was a header."""
+    _is_tabbed = False
 
     def _texts(self) -> Iterator[str]:
         """Yield the text of each row, a line; a quoted name may go on in further lines.
@@ -131,7 +129,7 @@ class Oar(AccountingSystem):
             )
         sizes = "nodes" if self._options.in_nodes else "resources"
         self._at = find_columns(COLUMNS, fields, path, *_NEEDED, sizes)
-        self._header = list(fields)
+        self._header = fields
         return True
 
     def _record(self, text: str) -> JobRecord | None:

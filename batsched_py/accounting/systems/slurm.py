@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import ceil
 
-from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import (
     COMPLETED,
     FAILED,
@@ -23,8 +22,7 @@ from batsched_py.accounting.records import (
     refuse,
     set_names,
 )
-from batsched_py.accounting.site_time import SiteClock
-from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
+from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.accounting.systems.slurm_columns import (
     DELIMITER,
     SlurmColumns,
@@ -70,13 +68,11 @@ class Slurm(AccountingSystem):
     )
     partitions = "partition"
 
-    def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
-        super().__init__(lines, clock, options)
-        self._columns: SlurmColumns | None = None
-        self._cluster = ""
-        """Of the jobs so far, if their records say it."""
-        self._other = ""
-        """The first cluster that was not chosen."""
+    _columns: SlurmColumns | None = None
+    _cluster = ""
+    """Of the jobs so far, if their records say it."""
+    _other = ""
+    """The first cluster that was not chosen."""
 
     def __iter__(self) -> Iterator[JobRecord]:
         yield from super().__iter__()
