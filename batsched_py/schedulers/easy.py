@@ -37,9 +37,7 @@ def easy_reservation(extra_nodes: str = "first") -> Reservation:
     The sources leave open which ending jobs count. ``first``: jobs up to the one whose end lets the
     head fit; ``instant``: all that end at that time; ``none``: there are no extra nodes.
     """
-    reading = check_extra_nodes(extra_nodes)
-    walk = shadow_time_and_extra_nodes
-    return walk if reading == "first" else partial(walk, extra_nodes=reading)
+    return partial(shadow_time_and_extra_nodes, extra_nodes=check_extra_nodes(extra_nodes))
 
 
 def check_extra_nodes(extra_nodes: str) -> str:
