@@ -212,9 +212,7 @@ def fair_tree(tree: TreeArrays, usage: Floats) -> Floats:
 
 def _ranked(keys: Floats) -> Floats:
     """Return rank / number by ascending keys: 1 for the first, the same for equals."""
-    ascending = keys.copy()
-    ascending.sort()
-    return 1 - ascending.searchsorted(keys) / max(1, len(keys))
+    return 1 - np.sort(keys).searchsorted(keys) / max(1, len(keys))
 
 
 def _descending(keys: Floats, depth: Integers) -> Integers:
