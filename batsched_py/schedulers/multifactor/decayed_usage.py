@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from copy import deepcopy
 from math import exp, expm1, inf, log
 
 import numpy as np
@@ -28,10 +27,6 @@ class DecayedUsage:
     def __init__(self, half_life: float = inf) -> None:
         self._rate = log(2) / half_life  # the part of the usage that fades per second
         self._usage, self._processors, self._since = array("d"), array("d"), array("d")
-
-    def copy(self) -> DecayedUsage:
-        """Return an independent copy."""
-        return deepcopy(self)
 
     def add_missing_accounts(self, nb_accounts: int) -> None:
         """Add accounts without usage until there are accounts ``0 .. nb_accounts - 1``."""
