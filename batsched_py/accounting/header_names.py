@@ -41,3 +41,8 @@ def find_columns(
             f"{path}:1: there is no column {' or '.join(wanted)}{hint}: expected it in the header"
         )
     return places
+
+
+def name_fields(places: Mapping[str, int], fields: Sequence[str]) -> dict[str, str]:
+    """Return the text of each column, empty for a missing one."""
+    return {what: fields[place] if place >= 0 else "" for what, place in places.items()}

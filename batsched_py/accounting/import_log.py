@@ -159,8 +159,7 @@ class _Import:
             self._seen,
             {place: (number, shown[number]) for place, number in enumerate(numbers)},
             field=self.system.partitions,
-            in_nodes=self.options.in_nodes,
-            cores_per_node=self.options.cores_per_node,
+            options=self.options,
             second_0=self._first or 0,
         )
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
+from itertools import chain, pairwise
 
 from batsched_py.accounting.names import Names, Pseudonyms
 from batsched_py.accounting.records import JobRecord, hash_cluster
 from batsched_py.accounting.sorted_records import Row, SortedRows
 from batsched_py.accounting.tally import Tally
-from batsched_py.workload.logs.swf import CANCELLED, UNKNOWN
+from batsched_py.workload.logs.swf import CANCELLED, NAMED, UNKNOWN
 
-NAMED = ("user", "group", "executable", "queue", "partition")
-"""Fields of a log that number names."""
 ANONYMOUS = ("user", "group", "executable")
 """The fields whose names are private; the header has the names of the others."""
 SUBMIT, START, RUN_TIME, ALLOCATED, REQUESTED_TIME = 0, 4, 5, 6, 8
@@ -62,23 +61,18 @@ class LogRows:
 
     def log_lines(self) -> Iterator[list[int]]:
         """Yield the 18 fields of each job, numbered from 1; second 0 is the first submission."""
-        numbers = {field: names.numbers() for field, names in self.names.items()}
+        numbers = [names.numbers() for names in self.names.values()]
         first: int | None = None
         for job_number, row in enumerate(self, start=1):
             submit, _, _, _, start, run_time, allocated, requested, requested_time, *others = row
             cpu, memory, requested_memory, status, *places, _, withdrawn = others
-            user, group, executable, queue, partition = places
             first = submit if first is None else first
             left = start if start >= 0 else withdrawn
             yield [
                 *(job_number, submit - first, left - submit if left >= 0 else UNKNOWN),
                 *(run_time, allocated, cpu, memory, requested, requested_time, requested_memory),
                 status,
-                numbers["user"][user],
-                numbers["group"][group],
-                numbers["executable"][executable],
-                numbers["queue"][queue],
-                numbers["partition"][partition],
+                *(of_field[place] for of_field, place in zip(numbers, places, strict=True)),
                 *(UNKNOWN, UNKNOWN),
             ]
 
@@ -89,16 +83,10 @@ def _runs(rows: Iterable[Row]) -> Iterator[Row]:
     Two records of a job that began at the same second are of one run: from exports with other
     columns, or of its end and of its requeue. The last says the most, for unknown is -1.
     """
-    last: Row | None = None
-    for row in rows:
-        again = last is not None and (
-            row == last or (row[START] >= 0 and row[: START + 1] == last[: START + 1])
-        )
-        if last is not None and not again:
-            yield last
-        last = row
-    if last is not None:
-        yield last
+    for row, after in pairwise(chain(rows, [()])):
+        started_again = row[START] >= 0 and row[: START + 1] == after[: START + 1]
+        if row != after and not started_again:
+            yield row
 
 
 def _submitted_anew(rows: Iterable[Row]) -> Iterator[Row]:

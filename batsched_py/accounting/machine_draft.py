@@ -12,6 +12,7 @@ from math import ceil, inf
 
 import msgspec
 
+from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME
 from batsched_py.accounting.machine_use import Gap, MachineUse
 from batsched_py.accounting.seen_nodes import SeenNodes
@@ -96,8 +97,7 @@ def draft_machine(
     names: Mapping[int, tuple[int, str]],
     *,
     field: str,
-    in_nodes: bool,
-    cores_per_node: int | None,
+    options: ImportOptions,
     second_0: int,
 ) -> MachineDraft:
     """Draft the description of a machine from the records of its jobs.
@@ -114,65 +114,54 @@ def draft_machine(
     nb_jobs = sum(partition.nb_jobs for partition in sizes.values())
     draft = MachineDraft(
         field=field,
-        in_nodes=in_nodes,
+        in_nodes=options.in_nodes,
         nb_jobs=nb_jobs,
         nb_without=nb_jobs - sum(partition.nb_jobs for partition in named.values()),
         partitions=list(named.values()),
         outages=[Gap(g.begin - second_0, g.end - second_0, g.waited) for g in use.gaps],
         knows_nodes=bool(named) and named.keys() <= seen.partitions,
     )
-    if draft.knows_nodes:
-        _place_seen(draft, named, seen, cores_per_node)
-    else:
-        _place_guessed(draft, named, use, cores_per_node)
+    parts = _seen_parts(seen, options) if draft.knows_nodes else _guessed_parts(named, use, options)
+    ranges: dict[int, list[range]] = defaultdict(list)
+    for at, (count, cores, nodes_of) in enumerate(parts, start=1):
+        for place, nodes in nodes_of.items():
+            ranges[place].append(range(draft.nb_nodes, draft.nb_nodes + nodes))
+        draft.groups.append(NodeGroup(f"nodes{at}", count, cores))
+    for place, partition in named.items():
+        partition.nodes = to_text(ProcessorSet.of(chain(*ranges[place])))
     return draft
 
 
-def _place_seen(
-    draft: MachineDraft,
-    named: Mapping[int, PartitionDraft],
-    seen: SeenNodes,
-    cores_per_node: int | None,
-) -> None:
-    """Set groups and partitions by the nodes that the records name."""
-    ranges: dict[int, list[range]] = defaultdict(list)
-    first = 0
-    for at, group in enumerate(seen.groups(), start=1):
-        cores = cores_per_node or (1 if draft.in_nodes else group.cores)
-        draft.groups.append(NodeGroup(f"nodes{at}", len(group.names), cores))
-        for place in group.partitions:
-            ranges[place].append(range(first, first + len(group.names)))
-        first += len(group.names)
-    for place, partition in named.items():
-        partition.nodes = to_text(ProcessorSet.of(chain(*ranges[place])))
+_Part = tuple[int, int, dict[int, int]]
+"""Nodes of a group, cores of each, and how many of the nodes each partition has, by its place."""
 
 
-def _place_guessed(
-    draft: MachineDraft,
-    named: Mapping[int, PartitionDraft],
-    use: MachineUse,
-    cores_per_node: int | None,
-) -> None:
-    """Set groups and partitions by the processors in use at once.
+def _seen_parts(seen: SeenNodes, options: ImportOptions) -> Iterator[_Part]:
+    """Yield the groups of the nodes that the records name."""
+    for group in seen.groups():
+        count, cores = len(group.names), 1 if options.in_nodes else group.cores
+        yield count, options.cores_per_node or cores, dict.fromkeys(group.partitions, count)
+
+
+def _guessed_parts(
+    named: Mapping[int, PartitionDraft], use: MachineUse, options: ImportOptions
+) -> Iterator[_Part]:
+    """Yield groups of nodes by the processors in use at once.
 
     Partitions whose jobs had as many processors of a node are taken to be on the same nodes.
     """
     by_cores: dict[int, list[int]] = defaultdict(list)
     for place, partition in named.items():
-        by_cores[cores_per_node or max(1, ceil(partition.most_of_node))].append(place)
-    first = 0
-    for at, (cores, places) in enumerate(sorted(by_cores.items()), start=1):
-        unit = 1 if draft.in_nodes else cores
+        cores = options.cores_per_node or max(1, ceil(partition.most_of_node))
+        by_cores[cores].append(place)
+    for cores, places in sorted(by_cores.items()):
+        unit = 1 if options.in_nodes else cores
         counts = {
             place: max(1, named[place].most_nodes, ceil(use.most_of[place] / unit))
             for place in places
         }
         all_of_them = min(sum(counts.values()), ceil(use.most / unit))
-        count = max(*counts.values(), all_of_them)
-        draft.groups.append(NodeGroup(f"nodes{at}", count, cores))
-        for place, nodes in counts.items():
-            named[place].nodes = to_text(ProcessorSet.of(range(first, first + nodes)))
-        first += count
+        yield max(*counts.values(), all_of_them), cores, counts
 
 
 def draft_lines(draft: MachineDraft, system: str) -> Iterator[str]:

@@ -72,13 +72,10 @@ class Names:
         names = list(self._places)
         if self._pseudonyms is None and all(map(_NUMBER.fullmatch, names)):
             return [*map(int, names), UNKNOWN]
-        if self._pseudonyms is not None:
-            shown = self._shown()
-            order = sorted(range(len(names)), key=shown.__getitem__)
-        else:
-            order = sorted(range(len(names)), key=lambda at: (self._firsts[at], names[at]))
+        keys = self._shown() if self._pseudonyms else zip(self._firsts, names, strict=True)
+        order = sorted((key, place) for place, key in enumerate(keys))
         numbers = [UNKNOWN] * (len(names) + 1)
-        for number, place in enumerate(order, start=1):
+        for number, (_, place) in enumerate(order, start=1):
             numbers[place] = number
         return numbers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from math import isnan
@@ -87,6 +88,12 @@ def refuse(column: str, value: str, expected: str) -> NoReturn:
 def clean_name(text: str) -> str:
     """Return a name, empty if it is one of the texts that programs write for unknown names."""
     return "" if text in NO_VALUES else text
+
+
+def set_names(job: JobRecord, fields: Mapping[str, str]) -> None:
+    """Set the names of a job, of its user and so on, by the fields that are called alike."""
+    for name in ("user", "group", "queue", "job_name", "partition"):
+        setattr(job, name, clean_name(fields.get(name, "")))
 
 
 _COUNT = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KM]?)", re.ASCII)

@@ -81,13 +81,10 @@ class SiteClock:
         ]
         exact = [times for times in orders if times[1] >= 0 and times[2] - times[1] in lengths]
         possible = exact or orders or every
-        if len(possible) > 1:
-            self._noted["jobs have times in an hour that comes twice: taken as the first"] += 1
-        else:
-            self._noted[
-                "jobs have times in an hour that comes twice: which one follows from "
-                "their order and length"
-            ] += 1
+        rule = "taken as the first"
+        if len(possible) == 1:
+            rule = "which one follows from their order and length"
+        self._noted[f"jobs have times in an hour that comes twice: {rule}"] += 1
         return possible[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import merge
+from itertools import chain
 
 from batsched_py.files.packed_rows import PackedBatches
 
@@ -21,9 +22,8 @@ class SortedRows:
     """
 
     def __init__(self) -> None:
-        self._packed: PackedBatches[list[Row]] = PackedBatches()
-        self._parts: list[range] = []
-        """The batches of each sorted part."""
+        self._parts: list[PackedBatches[list[Row]]] = []
+        """Each is sorted."""
         self._latest: list[Row] = []
         self.nb_rows = 0
 
@@ -36,17 +36,13 @@ class SortedRows:
 
     def _store(self) -> None:
         self._latest.sort()
-        first = len(self._packed)
+        part: PackedBatches[list[Row]] = PackedBatches()
         for begin in range(0, len(self._latest), _TOGETHER):
-            self._packed.append(self._latest[begin : begin + _TOGETHER])
-        self._parts.append(range(first, len(self._packed)))
+            part.append(self._latest[begin : begin + _TOGETHER])
+        self._parts.append(part)
         self._latest = []
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows, the smallest first; equal ones follow each other."""
         self._latest.sort()
-        return merge(self._latest, *map(self._rows_of, self._parts))
-
-    def _rows_of(self, part: range) -> Iterator[Row]:
-        for batch in part:
-            yield from self._packed[batch]
+        return merge(self._latest, *map(chain.from_iterable, self._parts))

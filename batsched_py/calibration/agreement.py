@@ -74,13 +74,12 @@ def to_log_scale(wait: Column) -> Column:
 def _share_explained(sums: Sums) -> ArrayLike:
     total = sums["y_squared"] - sums["y"] ** 2 / sums["jobs"]
     known = total > 1e-9 * (1 + sums["jobs"])  # else it is the rounding of 0
-    return np.where(known, 1 - sums["errors"] / np.where(known, total, 1.0), nan)
+    return np.where(known, 1 - sums["errors"] / total, nan)
 
 
 def _relative_bias(sums: Sums) -> ArrayLike:
     recorded = sums["mean_recorded"]
-    waited = recorded > 0
-    return np.where(waited, sums["mean_simulated"] / np.where(waited, recorded, 1.0) - 1, nan)
+    return np.where(recorded > 0, sums["mean_simulated"] / recorded - 1, nan)
 
 
 def _mean(name: str) -> SumStatistic:
@@ -106,10 +105,8 @@ def estimate_agreement(weeks: Weeks, recorded: Column, simulated: Column) -> dic
 
     Columns have shape (n,), n at least 1.
     """
-    sums = {
-        name: weeks.sum_by_week(column) for name, column in _columns(recorded, simulated).items()
-    }
-    made = {name: weeks.estimate_from_sums(statistic, sums) for name, statistic in _OF_SUMS.items()}
+    sums = weeks.sum_by_week(_columns(recorded, simulated))
+    made = {name: weeks.estimate(statistic, sums) for name, statistic in _OF_SUMS.items()}
     return made | {
         "median_recorded": estimate_median(weeks, recorded),
         "median_simulated": estimate_median(weeks, simulated),

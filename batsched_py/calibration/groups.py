@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from math import nan
 
@@ -62,8 +62,11 @@ def make_groups(jobs: MatchedJobs, weeks: Weeks, classes: Iterable[Classes]) -> 
     """Return the groups of each kind that have jobs; of users, only the ones with most jobs."""
     made: list[Group] = []
     for kind in classes:
-        most = MOST_USERS if kind.kind == USER else None
-        made += islice(_of_kind(jobs, weeks, kind), most)
+        order = np.argsort(kind.number, kind="stable")
+        ends = np.cumsum(np.bincount(kind.number, minlength=len(kind.names)))
+        parts = zip(kind.names, np.split(order, ends[:-1]), strict=True)
+        groups = (_group(jobs, weeks, rows, kind.kind, name) for name, rows in parts if len(rows))
+        made += islice(groups, MOST_USERS if kind.kind == USER else None)
     return made
 
 
@@ -81,19 +84,12 @@ def count_near_users(jobs: MatchedJobs) -> UserShare:
     return UserShare(len(sizes), int(are_near(*means).sum()))
 
 
-def _of_kind(jobs: MatchedJobs, weeks: Weeks, kind: Classes) -> Iterator[Group]:
-    order = np.argsort(kind.number, kind="stable")
-    ends = np.cumsum(np.bincount(kind.number, minlength=len(kind.names)))
-    for name, rows in zip(kind.names, np.split(order, ends[:-1]), strict=True):
-        if len(rows):
-            yield _group(jobs, weeks, rows, kind.kind, name)
-
-
 def _group(jobs: MatchedJobs, weeks: Weeks, rows: NDArray[np.intp], kind: str, name: str) -> Group:
     recorded, simulated = jobs.recorded[rows], jobs.simulated[rows]
     columns = {"jobs": np.ones(len(rows)), "recorded": recorded, "simulated": simulated}
     part = weeks.select(rows)
-    bias, beyond = (part.estimate(of, columns).interval for of in (_bias, _beyond))
+    sums = part.sum_by_week(columns)
+    bias, beyond = (part.estimate(of, sums).interval for of in (_bias, _beyond))
     is_small = len(rows) < FEWEST_JOBS
     if is_small:
         bias, beyond = (Interval(each.value, nan, nan, each.nb) for each in (bias, beyond))

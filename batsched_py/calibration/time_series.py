@@ -107,7 +107,8 @@ def _correlation(times: Column, a: Column, b: Column) -> Interval:
         return Interval(nan, nan, nan, 0)
     a, b = a - a.mean(), b - b.mean()  # sums of squares keep more digits
     columns = {"n": np.ones(len(a)), "a": a, "b": b, "aa": a * a, "bb": b * b, "ab": a * b}
-    return Weeks(times).estimate(_of_sums, columns).interval
+    weeks = Weeks(times)
+    return weeks.estimate(_of_sums, weeks.sum_by_week(columns)).interval
 
 
 def _of_sums(sums: Sums) -> Column:
@@ -115,7 +116,5 @@ def _of_sums(sums: Sums) -> Column:
     n = sums["n"]
     squares = [sums[2 * name] - sums[name] ** 2 / n for name in ("a", "b")]
     known = np.minimum(*squares) > 1e-12 * n
-    product = (sums["ab"] - sums["a"] * sums["b"] / n) / np.sqrt(
-        np.where(known, squares[0] * squares[1], 1.0)
-    )
+    product = (sums["ab"] - sums["a"] * sums["b"] / n) / np.sqrt(squares[0] * squares[1])
     return np.where(known, np.clip(product, -1, 1), nan)

@@ -39,7 +39,7 @@ _AT_ONCE = 250
 Sums = Mapping[str, Floats]
 """Sums over jobs by name: each a number, or one for each resample."""
 SumStatistic = Callable[[Sums], ArrayLike]
-"""What is computed from :data:`Sums`, a number or one for each resample."""
+"""What is computed from :data:`Sums`, a number or one for each resample; it may divide by 0."""
 
 
 class Estimate(msgspec.Struct, frozen=True, eq=False):
@@ -94,10 +94,12 @@ class Weeks:
         part.nb = len(unique)
         return part
 
-    def sum_by_week(self, column: Floats) -> Floats:
-        """Return the sum of a column in each week; shape (nb,)."""
-        sums = np.bincount(self.number, weights=column, minlength=self.nb)
-        return sums.astype(np.float64)
+    def sum_by_week(self, columns: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Return the sums of columns, each of shape (n,), in each week; shapes (nb,)."""
+        return {
+            name: np.bincount(self.number, weights=column, minlength=self.nb).astype(np.float64)
+            for name, column in columns.items()
+        }
 
     def count_by_week(self, classes: NDArray[np.intp], nb_classes: int) -> Floats:
         """Return the number of times of each class in each week; shape (nb, nb_classes)."""
@@ -111,14 +113,8 @@ class Weeks:
         """
         return np.tensordot(_draws(self.nb).astype(np.float64), of_weeks, axes=1)
 
-    def estimate(self, statistic: SumStatistic, columns: Mapping[str, Floats]) -> Estimate:
-        """Estimate a statistic of the sums of columns, each of shape (n,)."""
-        return self.estimate_from_sums(
-            statistic, {name: self.sum_by_week(column) for name, column in columns.items()}
-        )
-
-    def estimate_from_sums(self, statistic: SumStatistic, sums: Mapping[str, Floats]) -> Estimate:
-        """Estimate a statistic of the sums by week, each of shape (nb,)."""
+    def estimate(self, statistic: SumStatistic, sums: Mapping[str, Floats]) -> Estimate:
+        """Estimate a statistic of what :meth:`sum_by_week` returns."""
         with np.errstate(divide="ignore", invalid="ignore"):
             totals = {name: np.asarray(column.sum()) for name, column in sums.items()}
             drawn = {name: self.redraw(column) for name, column in sums.items()}

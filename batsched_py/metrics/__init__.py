@@ -19,11 +19,10 @@ table that it gets.
 from __future__ import annotations
 
 from batsched_py.metrics.energy import EqualHosts, busy_within
-from batsched_py.metrics.machine import makespan, queue_length_distribution
+from batsched_py.metrics.machine import makespan, queue_length_distribution, window, windows
 from batsched_py.metrics.registry import COUNTS, METRICS, Metric, overall, per_site, per_user
 from batsched_py.metrics.saturation import backlog_growth, saturated
 from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown
-from batsched_py.metrics.time_windows import window, windows
 from batsched_py.metrics.users import jobs_by_hour_of_week
 from batsched_py.metrics.waiting import max_over_min, mean_waiting_time
 from batsched_py.metrics.warm_up import mser5, warm_up_time

@@ -58,13 +58,10 @@ def _edges(spans: Sequence[tuple[float, float]]) -> Column:
 
 
 def _busy_within_each(table: JobTable, spans: Sequence[tuple[float, float]]) -> Column:
-    return np.diff(busy_until(table, _edges(spans).ravel()).reshape(-1, 2)).ravel()
-
-
-def busy_until(table: JobTable, times: Column) -> Column:
-    """Return the processor-seconds that jobs have used until each of ``times``; shape (n,)."""
+    """Return the processor-seconds that jobs use in each of ``spans``; shape (n,)."""
     if not table.ran.any():
-        return np.zeros(len(times))
+        return np.zeros(len(spans))
     states = compute_states(table)
     used = np.concatenate([[0.0], np.cumsum(states.busy[:-1] * np.diff(states.time))])
-    return np.asarray(np.interp(times, states.time, used), dtype=np.float64)
+    until: Column = np.interp(_edges(spans), states.time, used)
+    return np.diff(until).ravel()

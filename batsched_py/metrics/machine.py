@@ -1,4 +1,4 @@
-"""Metrics of the machine: makespan, work, utilisation, lost capacity, throughput, queue.
+"""Metrics of the machine: makespan, work, utilisation, lost capacity, throughput, queue, windows.
 
 ``N`` is the number of processors of the machine (:attr:`JobTable.nb_processors`). Jobs that were
 rejected count only for the first submission.
@@ -6,13 +6,15 @@ rejected count only for the first submission.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.results.job_table import Column, JobTable
 from batsched_py.support.quotient import ratio
-from batsched_py.units import HOUR
+from batsched_py.units import DAY, HOUR, MONTH
 
 
 def makespan(table: JobTable) -> float:
@@ -142,6 +144,39 @@ def queue_length_distribution(table: JobTable) -> Column:
     length = np.diff(states.time)
     shares = np.bincount(np.maximum(states.waiting[:-1], 0), weights=length)
     return np.asarray(shares / length.sum(), dtype=np.float64)
+
+
+def window(table: JobTable, start: float, length: float) -> dict[str, float]:
+    """Return throughput (jobs ended per day) and mean busy processors in a window of time.
+
+    The window is ``[start, start + length)``, in seconds from the first submission; its length
+    is the denominator of both. Jobs of rare behaviour keep processors busy, but do not count as
+    ended; the first submission may be one of theirs. Source: Madon et al. 2024, section 4.
+    """
+    begin = float(np.min(table.submit)) + start
+    end = begin + length
+    finished = table.only_measured.finish  # nan of rejected jobs is in no window
+    ended = int(((finished >= begin) & (finished < end)).sum())
+    return {
+        "start": start,
+        "length": length,
+        "throughput_per_day": ended / (length / DAY),
+        "mean_busy_processors": busy_time(table, begin, end) / length,
+    }
+
+
+def windows(
+    table: JobTable, start: float = 14 * DAY, months: Sequence[float] = (4, 6, 8)
+) -> list[dict[str, float]]:
+    """Return :func:`window` for windows of some ``months`` of 30 days (Madon et al. 2024, Fig. 9).
+
+    They begin two weeks after the first submission; windows that end after the last job are left
+    out.
+    """
+    if not table.ran.any():
+        return []
+    span = makespan(table)
+    return [window(table, start, n * MONTH) for n in months if start + n * MONTH <= span]
 
 
 class States(msgspec.Struct):

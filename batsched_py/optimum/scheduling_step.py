@@ -127,12 +127,9 @@ def round_to_grid(instance: Instance, seconds: float) -> Instance:
     Durations are rounded up to full cells (at least one), and a cell has as many processors as
     are free all through it, so that a plan on the grid is a plan on the exact scale too.
     """
-    begins = [
-        max(0, floor((time - instance.now) / seconds + _TINY)) for time, _ in instance.history
-    ]
-    ends = [
-        max(0, ceil((time - instance.now) / seconds - _TINY)) for time, _ in instance.history[1:]
-    ]
+    times = [(time - instance.now) / seconds for time, _ in instance.history]
+    begins = [max(0, floor(time + _TINY)) for time in times]
+    ends = [max(0, ceil(time - _TINY)) for time in times[1:]]
     free = np.full(begins[-1] + 2, np.iinfo(np.int64).max)
     for begin, end, (_, processors) in zip(begins, [*ends, None], instance.history, strict=True):
         part = free[begin:end]

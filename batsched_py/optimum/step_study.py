@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from itertools import count
-from math import inf, isfinite
+from math import inf
 from statistics import mean
 from threading import Thread
 from typing import Any, TypeVar
@@ -33,6 +33,7 @@ from batsched_py.optimum.scheduling_step import (
 )
 from batsched_py.optimum.solver import solve
 from batsched_py.optimum.step_selection import Selection
+from batsched_py.options.option_values import finite
 from batsched_py.plugins import plugins
 from batsched_py.schedulers.dynp.dynp_policy import Dynp, SelfTuningStep
 from batsched_py.schedulers.dynp.order_switching import POLICIES
@@ -141,6 +142,7 @@ def compare_steps(
     seconds; ``time_limit`` is in seconds for each step. Raises :class:`UsageError` for a step
     that is too large for the solver.
     """
+    search = partial(solve, time_limit=time_limit, mip_rel_gap=mip_rel_gap)
     for step in steps:
         now = step.instance.now
         makespan = max(find_last_end(plan) for plan in step.plans.values()) - now
@@ -149,16 +151,7 @@ def compare_steps(
         if time_scale != EXACT:
             seconds = float(choose_scale(makespan, run_time) if time_scale == AUTO else time_scale)
         plans = list(step.plans.values())
-        solution = _interruptible(
-            partial(
-                solve,
-                step.instance,
-                plans,
-                scale=seconds,
-                time_limit=time_limit,
-                mip_rel_gap=mip_rel_gap,
-            )
-        )
+        solution = _interruptible(partial(search, step.instance, plans, scale=seconds))
         chosen = step.plans[step.chosen]
         yield StepComparison(
             time=now,
@@ -198,11 +191,8 @@ def parse_scale(text: str) -> str | float:
     """Read ``auto``, ``exact`` or seconds; raises :class:`UsageError` for anything else."""
     if text in (AUTO, EXACT):
         return text
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not (isfinite(seconds) and seconds > 0):
+    seconds = finite(text)
+    if not seconds > 0:
         raise UsageError(f"{parameter('scale')} {text}: expected auto, exact, or seconds")
     return seconds
 

@@ -27,27 +27,23 @@ def isolate(seed: int) -> Iterator[list[str]]:
     on another working directory, threads that go on, and generators that were used. Runs in
     several threads wait for each other.
     """
-    with _ONE_RUN:
-        yield from _isolated(seed)
-
-
-def _isolated(seed: int) -> Iterator[list[str]]:
     notes: list[str] = []
-    folder, path, threads = _folder(), [*sys.path], set(threading.enumerate())
-    before = random.getstate(), np.random.get_state()
-    random.seed(seed)
-    np.random.seed(np.random.SeedSequence(seed).generate_state(4))
-    seeded = _states()
-    try:
-        with fresh_code():
-            yield notes
-    finally:
-        notes += _notes(folder, threads, seeded, seed)
-        if folder is not None and folder != _folder():
-            os.chdir(folder)
-        sys.path[:] = path
-        random.setstate(before[0])
-        np.random.set_state(before[1])
+    with _ONE_RUN:
+        folder, path, threads = _folder(), [*sys.path], set(threading.enumerate())
+        before = random.getstate(), np.random.get_state()
+        random.seed(seed)
+        np.random.seed(np.random.SeedSequence(seed).generate_state(4))
+        seeded = _states()
+        try:
+            with fresh_code():
+                yield notes
+        finally:
+            notes += _notes(folder, threads, seeded, seed)
+            if folder is not None and folder != _folder():
+                os.chdir(folder)
+            sys.path[:] = path
+            random.setstate(before[0])
+            np.random.set_state(before[1])
 
 
 def _folder() -> str | None:

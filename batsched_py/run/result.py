@@ -13,7 +13,7 @@ import msgspec
 
 from batsched_py.errors import OutputError
 from batsched_py.files.writers import encode_lines, put_in_place, write_parts, write_whole
-from batsched_py.metrics import registry, time_windows
+from batsched_py.metrics import machine, registry
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import parse_jobs
 from batsched_py.results.whole_run import (
@@ -159,7 +159,7 @@ class Result:
             "overall": overall,
             "denominators": {name: metric.denominator for name, metric in there.items()},
             "units": {name: metric.unit for name, metric in there.items()},
-            "windows": time_windows.windows(self.table),
+            "windows": machine.windows(self.table),
             "per_user": registry.per_user(self.table),
         }
         return values | ({"per_site": registry.per_site(self.table)} if self.table.sites else {})

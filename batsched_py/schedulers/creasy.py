@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
+from batsched_py.model.queue.job_arrays import Floats, JobArrays
 from batsched_py.model.queue.orders import ClockOrder, FixedOrder
 from batsched_py.model.queue.waiting_queue import by_submission
 from batsched_py.options.option_values import number
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.units import MINUTE
-
-if TYPE_CHECKING:
-    from batsched_py.model.queue.job_arrays import Floats, JobArrays
 
 
 def criticality(response: Floats) -> Floats:

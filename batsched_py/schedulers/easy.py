@@ -6,15 +6,12 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import takewhile
 from math import inf
-from typing import TYPE_CHECKING
 
 from batsched_py.model.job import Job
 from batsched_py.model.queue.orders import find_two_orders
+from batsched_py.model.site import Release, Site
 from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
-
-if TYPE_CHECKING:
-    from batsched_py.model.site import Release, Site
 
 
 class Easy(Backfilling):
@@ -40,9 +37,7 @@ def easy_reservation(extra_nodes: str = "first") -> Reservation:
     The sources leave open which ending jobs count. ``first``: jobs up to the one whose end lets the
     head fit; ``instant``: all that end at that time; ``none``: there are no extra nodes.
     """
-    reading = check_extra_nodes(extra_nodes)
-    walk = shadow_time_and_extra_nodes
-    return walk if reading == "first" else partial(walk, extra_nodes=reading)
+    return partial(shadow_time_and_extra_nodes, extra_nodes=check_extra_nodes(extra_nodes))
 
 
 def check_extra_nodes(extra_nodes: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from batsched_py.errors import InvariantError, UsageError, parameter
 from batsched_py.model.counters import read_counters
@@ -81,9 +81,7 @@ class Partitioned:
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Run the policy of each partition on its own jobs."""
         self._outages.update(now, machine)
-        new: list[Job] = []
-        if self._seen != queue.nb_arrived:
-            new, self._seen = queue.since(self._seen), queue.nb_arrived
+        new, self._seen = queue.since(self._seen), queue.nb_arrived
         parts = (machine,) if self._knows else machine.partitions
         for line in self._ordered:
             its_own = new if self._knows else [job for job in new if job.partition == line.place]
@@ -93,10 +91,10 @@ class Partitioned:
                 if not isinstance(decision, Start):
                     yield decision
                     if isinstance(decision, Reject):
-                        line.queue.remove(decision.job)
+                        line.admission.queue.remove(decision.job)
                 elif (start := self._placed(decision, now, line, machine)) is not None:
                     yield start
-                    line.queue.remove(start.job)
+                    line.admission.queue.remove(start.job)
         if (change := self._outages.next_change) < inf and len(queue):
             yield CallMeLater(change)
 
@@ -130,7 +128,7 @@ class Partitioned:
             return WaitingReason("limit", note=line.admission.held[job.number][1])
         if isinstance(line.policy, ExplainingScheduler):
             part: Any = machine if self._knows else machine.partitions[job.partition]
-            return line.policy.held(job, now, line.queue, part)
+            return line.policy.held(job, now, line.admission.queue, part)
         return None
 
     def statistics(self) -> Mapping[str, Any]:
@@ -142,21 +140,19 @@ class Partitioned:
         return {str(place): counts for place, counts in enumerate(counted)}
 
 
-class _Line:
-    """The policy of a partition, or of all partitions, with its jobs."""
+class _Line(NamedTuple):
+    """The policy of a partition, or of all partitions, and the admission of its jobs."""
 
-    def __init__(self, place: int, policy: Scheduler, admission: Admission) -> None:
-        self.place, self.policy, self.admission = place, policy, admission
-        self.queue = admission.queue
-        """The jobs that the policy sees."""
+    place: int
+    policy: Scheduler
+    admission: Admission
 
     def decisions(self, now: float, new: list[Job], part: Any) -> Iterable[Any]:
         """Add new jobs, and return the decisions of the policy for its part of the machine."""
         if new or self.admission.may_change_by(now):
             self.admission.update(now, new)
-        return iterate_returned(
-            self.policy.schedule(now, self.queue, part), self.policy, "schedule"
-        )
+        returned = self.policy.schedule(now, self.admission.queue, part)
+        return iterate_returned(returned, self.policy, "schedule")
 
 
 def _on_lowest(decision: Start, part: Site, name: str) -> Start:
@@ -164,12 +160,11 @@ def _on_lowest(decision: Start, part: Site, name: str) -> Start:
 
     Raises :class:`InvariantError` if too few are free.
     """
-    if decision.processors is None:
-        if decision.job.size > part.free:
-            raise InvariantError(
-                f"job {decision.job.id} needs {decision.job.size} processors, {part.free} are free "
-                f"in partition {name}"
-            )
-        lowest = part.lowest_free(decision.job.size)
-        return Start(decision.job, lowest, decision.dilation, decision.transfer)
-    return decision
+    job = decision.job
+    if decision.processors is not None:
+        return decision
+    if job.size > part.free:
+        raise InvariantError(
+            f"job {job.id} needs {job.size} processors, {part.free} are free in partition {name}"
+        )
+    return Start(job, part.lowest_free(job.size), decision.dilation, decision.transfer)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from batsched_py.model.queue.job_arrays import Floats, JobArrays
 from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.options.option_values import number, one_of
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
 from batsched_py.units import HOUR
-
-if TYPE_CHECKING:
-    from batsched_py.model.queue.job_arrays import Floats, JobArrays
 
 AGEING = 4 * HOUR
 """Seconds of waiting that weigh as much as being the first user."""
@@ -38,47 +38,30 @@ class Ups(Backfilling):
         super().__init__(easy_reservation(extra_nodes), *orders)
         self._a_user = number("a_user", a_user, 0, 1)
         self._by_load = one_of("rank", rank, ("load", "recency")) == "load"
-        self._users = _Users()
+        self._arrivals: list[float] = []
+        """The time (seconds) of each user's last submission so far."""
+        self._by_id: Any = ()  # of ints; an array once there are users
         self._of_rows: Floats
 
     def _job_priority(self, now: float, columns: JobArrays) -> Floats:
-        scores = self._users.load(columns) if self._by_load else -self._users.last_arrival(columns)
-        self._of_rows = self._users.priority(scores, columns)[columns.user]
+        scores = compute_loads(columns) if self._by_load else -self._last_arrivals(columns)
+        self._of_rows = self._rank_users(scores, columns)[columns.user]
         a_user = self._a_user
         return a_user * self._of_rows + (1 - a_user) * (now - columns.submit_time) / AGEING
 
     def _user_priority(self, now: float, columns: JobArrays) -> Floats:
         return self._of_rows  # the ranks hold for the whole pass, which begins with the job order
 
-
-class _Users:
-    """Computes loads, latest submissions and ranks of users, by their numbers in the columns."""
-
-    def __init__(self) -> None:
-        self._arrivals: list[float] = []
-        self._by_id: Any = ()  # of ints; an array once there are users
-
-    def load(self, columns: JobArrays) -> Floats:
-        """Return the waiting work of each user, in processor-seconds by estimates."""
-        import numpy as np
-
-        work = np.where(columns.waiting, columns.estimate * columns.size, 0.0)
-        return np.bincount(columns.user, work, columns.nb_users).astype(np.float64)
-
-    def last_arrival(self, columns: JobArrays) -> Floats:
+    def _last_arrivals(self, columns: JobArrays) -> Floats:
         """Return the time (seconds) of each user's last submission, of a waiting job or not."""
-        import numpy as np
-
         last = np.zeros(columns.nb_users)
         last[: len(self._arrivals)] = self._arrivals
         last[columns.user] = columns.submit_time  # in submission order: the last one counts
         self._arrivals = last.tolist()
         return last
 
-    def priority(self, scores: Floats, columns: JobArrays) -> Floats:
+    def _rank_users(self, scores: Floats, columns: JobArrays) -> Floats:
         """Return 1 / rank of each user with waiting jobs, least score first; 0 for the others."""
-        import numpy as np
-
         if len(self._by_id) != columns.nb_users:
             self._by_id = np.asarray(_places(columns.users))
         waits = np.bincount(columns.user, columns.waiting, columns.nb_users) > 0
@@ -87,6 +70,12 @@ class _Users:
         priorities = np.zeros(columns.nb_users)
         priorities[best_first] = 1 / np.arange(1, len(users) + 1)
         return priorities
+
+
+def compute_loads(columns: JobArrays) -> Floats:
+    """Return the waiting work of each user, in processor-seconds by estimates."""
+    work = np.where(columns.waiting, columns.estimate * columns.size, 0.0)
+    return np.bincount(columns.user, work, columns.nb_users).astype(np.float64)
 
 
 def _places(users: list[str]) -> list[int]:

@@ -83,10 +83,15 @@ def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np
     among = np.ones(len(log), dtype=np.bool_)
     rows = np.flatnonzero(~np.logical_or.reduce([*dropped.values()]))
     if rules.job_numbers is not None:
-        rows = _numbered(log, rows, rules.job_numbers)
         first, last = parse_job_numbers(rules.job_numbers)
         numbers = log.column("job_number")
         among = (first <= numbers) & (numbers <= last)
+        left, rows = numbers[rows], rows[among[rows]]
+        if len(left) and not len(rows):
+            raise UsageError(
+                f"{parameter('job_numbers')} {rules.job_numbers} leaves no job: those of "
+                f"{log.path} are {left.min():.0f} to {left.max():.0f}"
+            )
     last_line = np.inf
     if rules.first is not None and len(rows) > rules.first:
         rows = rows[: rules.first]
@@ -127,19 +132,6 @@ def _dropped_rows(log: SwfLog, size: Column, drop: Iterable[str]) -> dict[str, M
         dropped[kind] = kept & of_kind[kind]
         kept &= ~of_kind[kind]
     return dropped
-
-
-def _numbered(log: SwfLog, rows: NDArray[np.intp], numbers: str) -> NDArray[np.intp]:
-    """Return the rows of the jobs with these numbers; raises :class:`UsageError` if none has."""
-    first, last = parse_job_numbers(numbers)
-    of_rows = log.column("job_number")[rows]
-    chosen = rows[(of_rows >= first) & (of_rows <= last)]
-    if len(rows) and not len(chosen):
-        raise UsageError(
-            f"{parameter('job_numbers')} {numbers} leaves no job: those of {log.path} are "
-            f"{of_rows.min():.0f} to {of_rows.max():.0f}"
-        )
-    return chosen
 
 
 class _Columns:

@@ -101,26 +101,23 @@ def read_machine(
             f"{MOST_TIMES:g}"
         )
     file = convert(read_toml(path), _MachineFile, str(path))
-    in_nodes = file.processors == "nodes"
-    nodes = _Nodes(str(path), file.nodes, node_factor)
+    nodes = _Nodes(str(path), file, node_factor)
     partitions = [
         replace(part, max_walltime=min(part.max_walltime, max_walltime))
-        for part in _partitions(str(path), file.partitions, nodes, in_nodes=in_nodes)
+        for part in _partitions(str(path), file.partitions, nodes)
     ]
     outages = [
         Outage(
             begin=table.begin,
             end=table.end,
-            processors=nodes.processors(
-                nodes.choose(table.nodes, f"{path}: outages {number}"), in_nodes
-            ),
+            processors=nodes.processors(nodes.choose(table.nodes, f"{path}: outages {number}")),
             planned=table.planned,
             reason=table.reason,
         )
         for number, table in enumerate(file.outages, 1)
     ]
     return MachineDescription(
-        nb_processors=nodes.nb if in_nodes else nodes.nb_cores,
+        nb_processors=nodes.nb if nodes.are_processors else nodes.nb_cores,
         partitions=tuple(partitions),
         outages=tuple(outages),
         field=file.field,
@@ -130,11 +127,13 @@ def read_machine(
 class _Nodes:
     """The groups of equal nodes, scaled: which of the nodes of the file each node is."""
 
-    def __init__(self, path: str, groups: Sequence[_NodeTable], factor: float) -> None:
-        self.cores = [group.cores for group in groups]
+    def __init__(self, path: str, file: _MachineFile, factor: float) -> None:
+        self.are_processors = file.processors == "nodes"
+        """Whether a processor of the simulation is a node."""
+        self.cores = [group.cores for group in file.nodes]
         """Of a node of each group."""
         ends, originals, first_cores = [0], [0], [0]
-        for number, group in enumerate(groups, 1):
+        for number, group in enumerate(file.nodes, 1):
             scaled = round(group.count * factor)
             if scaled < 1:
                 raise UsageError(
@@ -168,9 +167,9 @@ class _Nodes:
             raise UsageError(f"{parameter('node_factor')} leaves no node of {where}")
         return chosen
 
-    def processors(self, nodes: ProcessorSet, in_nodes: bool) -> ProcessorSet:
+    def processors(self, nodes: ProcessorSet) -> ProcessorSet:
         """Return the processors of the simulation that belong to some nodes."""
-        if in_nodes:
+        if self.are_processors:
             return nodes
         intervals: list[tuple[int, int]] = []
         for at, cores in enumerate(self.cores):
@@ -190,9 +189,7 @@ class _Nodes:
         }
 
 
-def _partitions(
-    path: str, tables: Sequence[_PartitionTable], nodes: _Nodes, *, in_nodes: bool
-) -> list[Partition]:
+def _partitions(path: str, tables: Sequence[_PartitionTable], nodes: _Nodes) -> list[Partition]:
     for key in ("name", "number"):
         values = [getattr(table, key) for table in tables]
         for number, value in enumerate(values, 1):
@@ -201,14 +198,14 @@ def _partitions(
                     f"{path}: partitions {number}: two partitions have the {key} {value!r}"
                 )
     return [
-        _partition(f"{path}: partitions {number}", table, nodes, in_nodes)
+        _partition(f"{path}: partitions {number}", table, nodes)
         for number, table in enumerate(tables or [_PartitionTable(name="all")], 1)
     ]
 
 
-def _partition(where: str, table: _PartitionTable, nodes: _Nodes, in_nodes: bool) -> Partition:
+def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
     chosen = nodes.choose(table.nodes, where)
-    cores = nodes.cores_of(chosen)
+    cores, in_nodes = nodes.cores_of(chosen), nodes.are_processors
     whole = in_nodes or table.whole_nodes
     if whole and len(cores) > 1:
         sizes = map(str, sorted(cores))
@@ -223,7 +220,7 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes, in_nodes: bool
     most, usual = table.max_walltime, table.default_walltime
     return Partition(
         **shared,
-        processors=nodes.processors(chosen, in_nodes),
+        processors=nodes.processors(chosen),
         unit=1 if in_nodes else per_node,
         cores=per_node,
         max_walltime=inf if most is None else float(most),

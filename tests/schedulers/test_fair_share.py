@@ -95,7 +95,7 @@ def test_usage_is_that_of_the_schedule(
     now = max(start + length for _, _, start, length in runs)
     for user, number in policy._users.items():
         expected = slow_usage(runs, "uvw".index(user), now, half_life or inf)
-        assert policy._usage.at(now, len(policy._users))[number] == pytest.approx(expected)
+        assert policy._usage.decayed.at(now, len(policy._users))[number] == pytest.approx(expected)
 
 
 def test_what_runs_already_is_charged_from_its_start() -> None:
@@ -107,7 +107,7 @@ def test_what_runs_already_is_charged_from_its_start() -> None:
     first = next(policy.schedule(30.0, queue, machine))
     assert isinstance(first, Start)
     assert first.job.user == "v"
-    assert policy._usage.at(30.0, 1).tolist() == [60]
+    assert policy._usage.decayed.at(30.0, 1).tolist() == [60]
 
 
 # The tree of accounts ----------------------------------------------------------------------------

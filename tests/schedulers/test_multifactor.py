@@ -372,7 +372,7 @@ def test_jobs_that_outages_hold_back_are_not_charged() -> None:
         outcome = run_on(machine_of(text), lambda: policy, [(None, job) for job in jobs])
         check_machine(outcome)
         assert starts(outcome) == [0, 150, 2]
-        assert usage.at(250.0, 2).tolist() == [190, 200]
+        assert usage.decayed.at(250.0, 2).tolist() == [190, 200]
 
     policy, fair_share = Multifactor(half_life=0, bf_interval=0), FairShare(half_life=0)
     check(policy, policy._priority.usage)

@@ -85,6 +85,13 @@ class AccountingSystem:
         """Return the text of each record."""
         return self._lines
 
+    def _count(self, processors: int, nodes: int) -> int:
+        """Return the processors of the log for ``processors`` on ``nodes``; -1 is unknown."""
+        if self._options.in_nodes:
+            return nodes
+        per_node = self._options.cores_per_node
+        return nodes * per_node if per_node and nodes > 0 else processors
+
     def _record(self, text: str) -> JobRecord | None:
         """Return the job of a record, None if it is none."""
         raise NotImplementedError

@@ -13,22 +13,22 @@ from batsched_py.accounting.header_names import (
     Columns,
     find_columns,
     list_known_names,
+    name_fields,
     normalise_names,
 )
-from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import (
     COMPLETED,
     FAILED,
     NO_VALUES,
     JobRecord,
     MalformedRecordError,
-    clean_name,
     parse_count,
     parse_length,
     refuse,
+    set_names,
 )
-from batsched_py.accounting.site_time import Instants, SiteClock
-from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
+from batsched_py.accounting.site_time import Instants
+from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.errors import InputError
 from batsched_py.files.readers import csv_rows
 from batsched_py.support.json_values import did_you_mean
@@ -48,7 +48,7 @@ COLUMNS: Columns = {
     "types": ("types",),
     "hosts": ("hosts",),
     "user": ("user", "job_user"),
-    "project": ("project",),
+    "group": ("project",),
     "queue": ("queue_name", "queue"),
     "job_name": ("job_name", "name"),
 }
@@ -76,11 +76,10 @@ class Oar(AccountingSystem):
     )
     partitions = "queue"
 
-    def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
-        super().__init__(lines, clock, options)
-        self._header: list[str] = []
-        self._at: dict[str, int] = {}
-        self._is_tabbed = False
+    _header: Sequence[str] = ()
+    _at: dict[str, int]
+    """The places of the columns, once there was a header."""
+    _is_tabbed = False
 
     def _texts(self) -> Iterator[str]:
         """Yield the text of each row, a line; a quoted name may go on in further lines.
@@ -130,36 +129,33 @@ class Oar(AccountingSystem):
             )
         sizes = "nodes" if self._options.in_nodes else "resources"
         self._at = find_columns(COLUMNS, fields, path, *_NEEDED, sizes)
-        self._header = list(fields)
+        self._header = fields
         return True
 
     def _record(self, text: str) -> JobRecord | None:
-        fields = self._fields(text)
-        if self._lines.is_first and self._is_header(fields):
+        row = self._fields(text)
+        if self._lines.is_first and self._is_header(row):
             return None
-        if len(fields) != len(self._header):
+        if len(row) != len(self._header):
             expected = f"{len(self._header)} as in the header"
-            raise MalformedRecordError(f"{len(fields)} fields", None, expected)
-        fields.append("")  # where columns are that there are not
-        at = self._at
-        state = fields[at["state"]]
+            raise MalformedRecordError(f"{len(row)} fields", None, expected)
+        fields = name_fields(self._at, row)
+        state = fields["state"]
         if state not in _STATES:
             refuse("state", state, f"a state of a job{did_you_mean(state, _STATES)}")
         if state not in _ENDED:
             self._tally.dropped["jobs that had not ended when the records were written"] += 1
             return None
-        if not self._is_taken(fields[at["types"]]):
+        if not self._is_taken(fields["types"]):
             return None
-        job_id = fields[at["job_id"]]
+        job_id = fields["job_id"]
         if not (job_id.isascii() and job_id.isdigit() and len(job_id) < 16):
             refuse("job_id", job_id, "a whole number")
         job = JobRecord(int(job_id), 0, 0)
         self._set_times(job, fields)
         self._set_sizes(job, fields)
-        self._set_status(job, state, fields[at["exit_code"]])
-        job.user, job.group = clean_name(fields[at["user"]]), clean_name(fields[at["project"]])
-        job.queue = clean_name(fields[at["queue"]])
-        job.job_name = clean_name(fields[at["job_name"]])
+        self._set_status(job, state, fields["exit_code"])
+        set_names(job, fields)
         return job
 
     def _is_taken(self, types: str) -> bool:
@@ -174,39 +170,34 @@ class Oar(AccountingSystem):
                 self._tally.noted[f"jobs are of type {kind}"] += 1
         return True
 
-    def _set_times(self, job: JobRecord, fields: list[str]) -> None:
+    def _set_times(self, job: JobRecord, fields: dict[str, str]) -> None:
         submit, start, stop = (self._instants(what, fields) for what in ("submit", "start", "stop"))
         if not submit:
-            refuse("submission_time", fields[self._at["submit"]], "seconds since 1970")
+            refuse("submission_time", fields["submit"], "seconds since 1970")
         job.submit, begin, end = self._clock.put_in_order(submit, start, stop)
-        had_none = fields[self._at["resources"]] == "0" or fields[self._at["nodes"]] == "0"
+        had_none = fields["resources"] == "0" or fields["nodes"] == "0"
         if begin == UNKNOWN or (had_none and end == begin):
             self._tally.set_withdrawn(job, end)
         else:
             if end == UNKNOWN:
-                refuse("stop_time", fields[self._at["stop"]], "when the job ended")
+                refuse("stop_time", fields["stop"], "when the job ended")
             job.run_time = self._tally.set_start(job, begin, end)
-        job.requested_time = parse_length("walltime", fields[self._at["walltime"]]) or UNKNOWN
+        job.requested_time = parse_length("walltime", fields["walltime"]) or UNKNOWN
 
-    def _instants(self, what: str, fields: list[str]) -> Instants:
-        text = fields[self._at[what]]
+    def _instants(self, what: str, fields: dict[str, str]) -> Instants:
+        text = fields[what]
         return () if text == "0" else self._clock.read_instants(COLUMNS[what][0], text)
 
-    def _set_sizes(self, job: JobRecord, fields: list[str]) -> None:
-        options, at = self._options, self._at
-        nodes = parse_count("nb_nodes", fields[at["nodes"]])
-        allocated = parse_count("nb_resources", fields[at["resources"]])
-        if options.in_nodes:
-            allocated = nodes
-        elif options.cores_per_node and nodes > 0:
-            allocated = nodes * options.cores_per_node
+    def _set_sizes(self, job: JobRecord, fields: dict[str, str]) -> None:
+        nodes = parse_count("nb_nodes", fields["nodes"])
+        allocated = self._count(parse_count("nb_resources", fields["resources"]), nodes)
         requested = allocated  # OAR gives what was asked for
-        if at["requested"] >= 0:
-            requested = parse_count("nb_requested", fields[at["requested"]])
+        if self._at["requested"] >= 0:
+            requested = parse_count("nb_requested", fields["requested"])
         job.requested = requested or UNKNOWN
         if job.start >= 0:
             job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
-            job.node_names = ",".join(fields[at["hosts"]].split())
+            job.node_names = ",".join(fields["hosts"].split())
 
     def _set_status(self, job: JobRecord, state: str, exit_code: str) -> None:
         if exit_code not in NO_VALUES and not re.fullmatch(r"-?\d{1,9}", exit_code, re.ASCII):

@@ -151,11 +151,8 @@ class Pbs(AccountingSystem):
         nodes = len(hosts) or wanted_nodes
         job.requested = cray.processors if cray else find_requested_processors(said)
         allocated = cray.processors if cray else find_allocated_processors(said, hosts)
-        if self._options.in_nodes:
-            allocated, job.requested = nodes, wanted_nodes
-        elif per_node := self._options.cores_per_node:
-            allocated = nodes * per_node if nodes > 0 else allocated
-            job.requested = wanted_nodes * per_node if wanted_nodes > 0 else job.requested
+        allocated = self._count(allocated, nodes)
+        job.requested = self._count(job.requested, wanted_nodes)
         memory = parse_memory("mem", said.get("Resource_List.mem", ""))
         job.requested_memory = divide_among(memory, max(job.requested, allocated))
         if job.start < 0:

@@ -10,21 +10,19 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import ceil
 
-from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import (
     COMPLETED,
     FAILED,
     NO_VALUES,
     JobRecord,
-    clean_name,
     divide_among,
     parse_count,
     parse_length,
     parse_memory,
     refuse,
+    set_names,
 )
-from batsched_py.accounting.site_time import SiteClock
-from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
+from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.accounting.systems.slurm_columns import (
     DELIMITER,
     SlurmColumns,
@@ -70,13 +68,11 @@ class Slurm(AccountingSystem):
     )
     partitions = "partition"
 
-    def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
-        super().__init__(lines, clock, options)
-        self._columns: SlurmColumns | None = None
-        self._cluster = ""
-        """Of the jobs so far, if their records say it."""
-        self._other = ""
-        """The first cluster that was not chosen."""
+    _columns: SlurmColumns | None = None
+    _cluster = ""
+    """Of the jobs so far, if their records say it."""
+    _other = ""
+    """The first cluster that was not chosen."""
 
     def __iter__(self) -> Iterator[JobRecord]:
         yield from super().__iter__()
@@ -99,30 +95,35 @@ class Slurm(AccountingSystem):
     def _record(self, text: str) -> JobRecord | None:
         if (columns := self._columns_of(text)) is None:
             return None
-        fields, at = columns.split(text), columns.places
-        job_id = fields[at["job_id"]]
+        fields = columns.split(text)
+        job_id = fields["job_id"]
         if "." in job_id:
             self._tally.dropped["steps of jobs"] += 1
             return None
-        cluster = fields[at["cluster"]]
+        cluster = fields["cluster"]
         if not self._is_of_cluster(cluster):
             self._tally.dropped["jobs of other clusters"] += 1
             return None
-        state = _state(fields[at["state"]])
+        state = _state(fields["state"])
         if state in _NOT_ENDED or state == _REVOKED:
             reason = "jobs that ran on another cluster" if state == _REVOKED else _UNFINISHED
             self._tally.dropped[reason] += 1
             return None
-        number, index = self._identify(job_id, fields[at["raw_id"]])
+        number, index = self._identify(job_id, fields["raw_id"])
         record = JobRecord(number, index, 0, status=_ENDED[state], cluster=cluster)
-        if not self._set_times(record, fields, at):
+        if not self._set_times(record, fields):
             return None
-        self._set_sizes(record, fields, at)
-        self._set_names(record, fields, at)
-        record.requested_time = self._time_limit(record, fields, at)
+        self._set_sizes(record, fields)
+        set_names(record, fields)
+        if "," in record.partition:  # it might have run in any of these, and did not
+            self._tally.noted[
+                "jobs of several partitions never started: their partition is unknown"
+            ] += 1
+            record.partition = ""
+        record.requested_time = self._time_limit(record, fields)
         if state == "RESIZING":  # its record ends where that of its next size begins
             self._tally.noted["runs of jobs that were resized: each size is a job"] += 1
-        if state in _AGAIN or fields[at["restarts"]] not in ("", "0"):
+        if state in _AGAIN or fields["restarts"] not in ("", "0"):
             self._tally.noted["runs of jobs that were requeued: each run is a job"] += 1
         return record
 
@@ -160,37 +161,29 @@ class Slurm(AccountingSystem):
             return int(raw_id), 0
         return int(number), int(element or component or 0)
 
-    def _set_times(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> bool:
+    def _set_times(self, record: JobRecord, fields: dict[str, str]) -> bool:
         """Set when a job was submitted and ran, -1 if it never started; False without an end."""
-        clock, elapsed = self._clock, self._length("Elapsed", fields[at["elapsed"]])
-        suspended = self._length("Suspended", fields[at["suspended"]])
-        submits = clock.read_instants("Submit", fields[at["submit"]])
-        starts = clock.read_instants("Start", fields[at["start"]])
-        ends = clock.read_instants("End", fields[at["end"]])
+        clock, elapsed = self._clock, self._length("Elapsed", fields["elapsed"])
+        suspended = self._length("Suspended", fields["suspended"])
+        submits = clock.read_instants("Submit", fields["submit"])
+        starts = clock.read_instants("Start", fields["start"])
+        ends = clock.read_instants("End", fields["end"])
         if not submits:
-            refuse("Submit", fields[at["submit"]], "a time")
+            refuse("Submit", fields["submit"], "a time")
         lengths = () if elapsed < 0 else (elapsed + max(suspended, 0), elapsed)
         record.submit, start, end = clock.put_in_order(submits, starts, ends, lengths)
-        if start == UNKNOWN or self._never_ran(end - start, fields, at):
+        if start == UNKNOWN or self._never_ran(end - start, fields):
             self._tally.set_withdrawn(record, end)
-            self._set_eligible(record, fields, at)
-            return True
-        if end == UNKNOWN:
+        elif end == UNKNOWN:
             self._tally.dropped[_UNFINISHED] += 1
             return False
-        held = self._tally.set_start(record, start, end)
-        record.run_time = self._run_time(held, elapsed, suspended)
-        self._set_eligible(record, fields, at)
+        else:
+            held = self._tally.set_start(record, start, end)
+            record.run_time = self._run_time(held, elapsed, suspended)
+        if fields["eligible"] != fields["submit"]:
+            eligible = clock.read_instants("Eligible", fields["eligible"])
+            self._tally.set_eligible(record, eligible, is_submission=self._options.from_eligible)
         return True
-
-    def _set_eligible(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> None:
-        eligible = fields[at["eligible"]]
-        if eligible != fields[at["submit"]]:
-            self._tally.set_eligible(
-                record,
-                self._clock.read_instants("Eligible", eligible),
-                is_submission=self._options.from_eligible,
-            )
 
     def _length(self, column: str, text: str) -> int:
         """Return seconds; what a clock that was put back made negative is unknown."""
@@ -199,10 +192,10 @@ class Slurm(AccountingSystem):
             return UNKNOWN
         return parse_length(column, text)
 
-    def _never_ran(self, held: int, fields: list[str], at: dict[str, int]) -> bool:
+    def _never_ran(self, held: int, fields: dict[str, str]) -> bool:
         """Tell whether a job that has a start got no processors."""
-        nothing = "0" in (fields[at["allocated_cpus"]], fields[at["nodes"]])
-        nothing = nothing or fields[at["node_list"]] == _NO_NODES
+        nothing = "0" in (fields["allocated_cpus"], fields["nodes"])
+        nothing = nothing or fields["node_list"] == _NO_NODES
         return held <= 0 and nothing
 
     def _run_time(self, held: int, elapsed: int, suspended: int) -> int:
@@ -216,51 +209,32 @@ class Slurm(AccountingSystem):
             self._tally.noted["jobs have an Elapsed that is not End - Start - Suspended"] += 1
         return max(run_time, 0)
 
-    def _set_sizes(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> None:
-        cpus = parse_count("AllocCPUS", fields[at["allocated_cpus"]])
-        requested = parse_count("ReqCPUS", fields[at["requested_cpus"]]) or UNKNOWN
-        nodes = parse_count("NNodes", fields[at["nodes"]])
-        wanted_nodes = parse_count("ReqNodes", fields[at["requested_nodes"]]) or UNKNOWN
+    def _set_sizes(self, record: JobRecord, fields: dict[str, str]) -> None:
+        cpus = parse_count("AllocCPUS", fields["allocated_cpus"])
+        requested = parse_count("ReqCPUS", fields["requested_cpus"]) or UNKNOWN
+        nodes = parse_count("NNodes", fields["nodes"])
+        wanted_nodes = parse_count("ReqNodes", fields["requested_nodes"]) or UNKNOWN
         per_node = self._options.cores_per_node
-        if self._options.in_nodes:
-            allocated = nodes
-            if wanted_nodes < 0 and per_node and requested > 0:
+        if self._options.in_nodes and wanted_nodes < 0:
+            if per_node and requested > 0:
                 wanted_nodes = ceil(requested / per_node)
-            requested = wanted_nodes
-            if requested < 0 and record.start < 0:  # of one that never started, NNodes is that
-                requested = parse_count("NNodes", fields[at["shown_nodes"]]) or UNKNOWN
-        elif per_node:
-            allocated = nodes * per_node if nodes > 0 else cpus
-            requested = wanted_nodes * per_node if wanted_nodes > 0 else requested
-        else:
-            allocated = cpus
-        record.requested = requested
-        memory = parse_memory_of_job(fields[at["requested_memory"]], max(requested, cpus), nodes)
+            elif record.start < 0:  # of one that never started, NNodes is that
+                wanted_nodes = parse_count("NNodes", fields["shown_nodes"]) or UNKNOWN
+        allocated = self._count(cpus, nodes)
+        record.requested = requested = self._count(requested, wanted_nodes)
+        memory = parse_memory_of_job(fields["requested_memory"], max(requested, cpus), nodes)
         record.requested_memory = memory
         if record.start < 0:
             return
         record.allocated, record.nodes = allocated or UNKNOWN, nodes or UNKNOWN
-        used = self._length("TotalCPU", fields[at["total_cpu"]])
+        used = self._length("TotalCPU", fields["total_cpu"])
         record.cpu_time = divide_among(used or UNKNOWN, allocated)  # 0 where it was not measured
-        names = fields[at["node_list"]]
+        names = fields["node_list"]
         record.node_names = "" if names in NO_VALUES or names == _NO_NODES else names
 
-    def _set_names(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> None:
-        record.user = clean_name(fields[at["user"]])
-        record.group = clean_name(fields[at["account"]])
-        record.queue = clean_name(fields[at["qos"]])
-        record.job_name = clean_name(fields[at["job_name"]])
-        partition = clean_name(fields[at["partition"]])
-        if "," in partition:  # it might have run in any of these, and did not
-            self._tally.noted[
-                "jobs of several partitions never started: their partition is unknown"
-            ] += 1
-            partition = ""
-        record.partition = partition
-
-    def _time_limit(self, record: JobRecord, fields: list[str], at: dict[str, int]) -> int:
+    def _time_limit(self, record: JobRecord, fields: dict[str, str]) -> int:
         """Return the requested time: that of the partition where a job has none, if it is given."""
-        text = fields[at["time_limit_minutes"]] or fields[at["time_limit"]]
+        text = fields["time_limit_minutes"] or fields["time_limit"]
         if text.lower() in _NO_LIMIT:
             limit = int(self._options.partition_limits.get(record.partition, UNKNOWN))
             known = "the limit that was given for its partition" if limit > 0 else "unknown"

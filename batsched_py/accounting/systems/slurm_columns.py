@@ -8,6 +8,7 @@ from batsched_py.accounting.header_names import (
     Columns,
     find_columns,
     list_known_names,
+    name_fields,
     normalise_names,
 )
 from batsched_py.accounting.import_options import ImportOptions
@@ -37,9 +38,9 @@ COLUMNS: Columns = {
     "requested_memory": ("ReqMem",),
     "restarts": ("Restarts",),
     "user": ("User", "UID"),
-    "account": ("Account", "Group", "GID"),
+    "group": ("Account", "Group", "GID"),
     "partition": ("Partition",),
-    "qos": ("QOS",),
+    "queue": ("QOS",),
     "job_name": ("JobName",),
 }
 _NEEDED = ("job_id", "state", "submit", "start", "end")
@@ -53,10 +54,7 @@ _FREE_TEXTS = (
 
 
 class SlurmColumns(msgspec.Struct, frozen=True):
-    """The columns of a file: the separator of a line, and the place of each column that is read.
-
-    -1: the column is missing; :meth:`split` returns an empty text there.
-    """
+    """The columns of a file: the separator of a line, and the place of each column that is read."""
 
     line: str
     """The header line."""
@@ -65,13 +63,14 @@ class SlurmColumns(msgspec.Struct, frozen=True):
     is_closed: bool
     """Whether a delimiter ends each line (``--parsable``)."""
     places: dict[str, int]
+    """-1 for a missing column."""
     free_texts: tuple[str, ...]
     """Columns in which there may be a delimiter."""
     ends_in_text: bool
     """Whether the last column is the only such one."""
 
-    def split(self, line: str) -> list[str]:
-        """Split a line into its fields, with an empty one at the end for columns that are missing.
+    def split(self, line: str) -> dict[str, str]:
+        """Return the fields of a line, with an empty text for each column that is missing.
 
         Delimiters are a part of the last column if only that may have any.
         """
@@ -90,8 +89,7 @@ class SlurmColumns(msgspec.Struct, frozen=True):
                     f"{parameter('delimiter')}; or leave such columns out of sacct's --format"
                 )
             raise MalformedRecordError(f"{len(fields)} fields", None, expected, cure)
-        fields.append("")
-        return fields
+        return name_fields(self.places, fields)
 
 
 def is_header(line: str, delimiter: str) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,8 +19,8 @@ from batsched_py.options.option_values import boolean, number, one_of, whole_num
 from batsched_py.schedulers.easy import check_extra_nodes
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling
+from batsched_py.schedulers.grid.placed import make_selection
 from batsched_py.schedulers.grid.room import GridRules
-from batsched_py.schedulers.grid.site_selection import make_selection
 from batsched_py.schedulers.grid.spreading import Spreading
 from batsched_py.workload.grid_sites import GridSites
 
@@ -106,11 +106,19 @@ class Grid:
             if self._never_runs(job, machine.sites):
                 yield Reject(job)
                 continue
-            part.append(job)
-            if self._tries:
-                yield from part.try_now(job, now)
+            if self._local:
+                part.queue.append(job)
+            if self._tries and (start := part.backfilling.try_now(job, now, part.site)):
+                yield from self._carry_out([start], part)
         for part in self._queues:
-            yield from part.schedule(now)
+            yield from self._carry_out(part.backfilling.schedule(now, part.queue, part.site), part)
+
+    def _carry_out(self, decisions: Iterable[Decision], part: _SiteQueue) -> Iterator[Decision]:
+        """Give the decisions; a job that starts leaves the queue of its site, if it has one."""
+        for decision in decisions:
+            yield decision
+            if self._local and isinstance(decision, Start):
+                part.queue.remove(decision.job)
 
     def _begin(self, queue: WaitingQueue, machine: Machine) -> None:
         """Make the queues of the sites, which are unknown before the first pass."""
@@ -128,7 +136,8 @@ class Grid:
             backfilling = GridBackfilling(
                 rules, self._order, homes, reserves=self._reserves, strict=strict
             )
-            self._queues.append(_SiteQueue(site, backfilling, None if self._local else queue))
+            waiting = WaitingQueue() if self._local else queue
+            self._queues.append(_SiteQueue(site, backfilling, waiting))
 
     def _part_of(self, job: Job) -> _SiteQueue:
         return self._queues[job.home if self._local else 0]
@@ -151,34 +160,9 @@ class Grid:
         return {"multi_site_jobs": sum(part.backfilling.nb_spread for part in self._queues)}
 
 
-class _SiteQueue:
-    """A site, the jobs that wait for it, and its discipline.
+class _SiteQueue(NamedTuple):
+    """A site, its discipline, and the jobs that wait for it."""
 
-    The jobs are those of ``shared``, the queue of the machine, or if it is None of a queue that is
-    kept up to date here.
-    """
-
-    def __init__(
-        self, site: Site, backfilling: GridBackfilling, shared: WaitingQueue | None
-    ) -> None:
-        self.site, self.backfilling = site, backfilling
-        self.queue = WaitingQueue() if shared is None else shared
-        self._kept_here = shared is None
-
-    def append(self, job: Job) -> None:
-        if self._kept_here:
-            self.queue.append(job)
-
-    def try_now(self, job: Job, now: float) -> Iterator[Decision]:
-        """Start a new job before all others if it fits, whatever is reserved."""
-        if start := self.backfilling.try_now(job, now, self.site):
-            yield from self._carry_out(start)
-
-    def schedule(self, now: float) -> Iterator[Decision]:
-        for decision in self.backfilling.schedule(now, self.queue, self.site):
-            yield from self._carry_out(decision)
-
-    def _carry_out(self, decision: Decision) -> Iterator[Decision]:
-        yield decision
-        if self._kept_here and isinstance(decision, Start):
-            self.queue.remove(decision.job)
+    site: Site
+    backfilling: GridBackfilling
+    queue: WaitingQueue

@@ -1,15 +1,21 @@
-"""The place of a job on grid sites, and the reservation of another job.
+"""The place of a job on grid sites, how it is selected, and the reservation of another job.
 
-Source: A. Streit's thesis, 2003, chapters 6 and 7.
+Source: A. Streit's thesis, 2003, chapters 6 and 7. Chapter 6 names the first four selections; ties
+go to the first site.
 """
 
 from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
 from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
 from batsched_py.model.site import Site
+from batsched_py.options.option_values import one_of
 from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.schedulers.grid.spreading import Fragments
 
@@ -49,3 +55,25 @@ class Placed(msgspec.Struct, frozen=True):
         for site, number in self.parts:
             processors |= site.free_processors.lowest(number)
         return Start(self.job, processors, self.dilation, self.transfer)
+
+
+Selection = Callable[[Sequence[Placed]], Placed]
+"""(places where a job can start) -> the place where it starts."""
+SELECTIONS: dict[str, Selection] = {
+    "best_fit": partial(min, key=lambda place: place.site.free),
+    "biggest_free": partial(max, key=lambda place: place.site.free),
+    "equal_util": partial(max, key=lambda place: place.site.free / place.site.nb_processors),
+    "earliest_end": partial(min, key=lambda place: place.end),
+}
+"""Selections by name: the site with the fewest free processors, the most free ones, the largest
+share of free ones, or the earliest end of the job (a fast site, or one that has its data)."""
+
+
+def make_selection(name: str, seed: int) -> Selection:
+    """Return the selection called ``name``; ``random`` draws from ``seed``.
+
+    Raises :class:`UsageError`.
+    """
+    if one_of("selection", name, [*SELECTIONS, "random"]) == "random":
+        return random.Random(f"sites of {seed}").choice
+    return SELECTIONS[name]

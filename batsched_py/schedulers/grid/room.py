@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from batsched_py.model.job import Job
+from batsched_py.model.queue.orders import RankedJobs
 from batsched_py.model.site import Site
 from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.costs import Costs
-from batsched_py.schedulers.grid.placed import Placed, Reserved
-from batsched_py.schedulers.grid.site_selection import Selection
+from batsched_py.schedulers.grid.placed import Placed, Reserved, Selection
 from batsched_py.schedulers.grid.spreading import Fragments, Spreading, split_into_fragments
-
-if TYPE_CHECKING:
-    from batsched_py.model.queue.orders import RankedJobs
 
 _ROUNDING = 1 + 1e-14
 """The factor by which rounding may change a time."""
@@ -129,8 +125,7 @@ class Room:
 
     def _spread(self, job: Job) -> Placed | None:
         """Return the place of a job that starts now on several sites, None if it does not."""
-        spreading = self._rules.spreading
-        if spreading is None or not self._can_spread(spreading, job.size):
+        if not self._can_spread(job.size):
             return None
         placed = self._placed(job, self._fragments(job.size))
         alone = self._first_end(job) if self._rules.adaptive else None
@@ -148,9 +143,10 @@ class Room:
             return True
         return reserved.count_taken(placed.parts) <= reserved.extra
 
-    def _can_spread(self, spreading: Spreading, width: int) -> bool:
+    def _can_spread(self, width: int) -> bool:
         """Tell whether enough processors are free for a spread job, whenever it would end."""
-        if width > self._total or not spreading.allows(width, self._sites):
+        spreading = self._rules.spreading
+        if spreading is None or width > self._total or not spreading.allows(width, self._sites):
             return False
         return 2 <= len(self._fragments(width)) <= spreading.most_fragments(width)
 
@@ -164,8 +160,7 @@ class Room:
             if reserved is None or reserved.count_taken([(site, width)]) <= reserved.extra:
                 return inf
             latest = reserved.horizon
-        spreading = self._rules.spreading
-        if spreading is None or not self._can_spread(spreading, width):
+        if not self._can_spread(width):
             return latest
         overhead = self._rules.costs.overhead
         longest = inf

@@ -28,14 +28,6 @@ class DecayedUsage:
         self._rate = log(2) / half_life  # the part of the usage that fades per second
         self._usage, self._processors, self._since = array("d"), array("d"), array("d")
 
-    def copy(self) -> DecayedUsage:
-        """Return an independent copy."""
-        other = DecayedUsage.__new__(DecayedUsage)
-        other._rate = self._rate
-        other._usage, other._processors = self._usage[:], self._processors[:]
-        other._since = self._since[:]
-        return other
-
     def add_missing_accounts(self, nb_accounts: int) -> None:
         """Add accounts without usage until there are accounts ``0 .. nb_accounts - 1``."""
         more = nb_accounts - len(self._usage)
@@ -71,7 +63,7 @@ class UsageOfJobs:
     """
 
     def __init__(self, half_life: float, account: Callable[[Job], int]) -> None:
-        self._usage = DecayedUsage(half_life)
+        self.decayed = DecayedUsage(half_life)
         self._account = account
         self._running: list[Job] | None = None
         self._nb_ended = 0
@@ -79,8 +71,8 @@ class UsageOfJobs:
     def charge(self, job: Job) -> None:
         """Charge a running job to its account, from its start on."""
         account = self._account(job)
-        self._usage.add_missing_accounts(account + 1)
-        self._usage.change_use(account, job.size, job.start_time)
+        self.decayed.add_missing_accounts(account + 1)
+        self.decayed.change_use(account, job.size, job.start_time)
         assert self._running is not None
         self._running.append(job)
 
@@ -100,13 +92,5 @@ class UsageOfJobs:
         ended = [job for job in self._running if job.state is not RUNNING]
         self._running = [job for job in self._running if job.state is RUNNING]
         for job in ended:
-            self._usage.change_use(self._account(job), -job.size, now)
+            self.decayed.change_use(self._account(job), -job.size, now)
         return bool(ended)
-
-    def at(self, now: float, nb_accounts: int) -> Floats:
-        """Return the usage (processor-seconds) of the first accounts at ``now``."""
-        return self._usage.at(now, nb_accounts)
-
-    def copy(self) -> DecayedUsage:
-        """Return a copy of the usage charged so far."""
-        return self._usage.copy()

@@ -38,7 +38,7 @@ class FairShare(Backfilling):
     def _priority(self, now: float, columns: JobArrays) -> Floats:
         if len(self._of_columns) != columns.nb_users:
             self._of_columns = [self._number_of(user) for user in columns.users]
-        return -self._usage.at(now, len(self._users))[self._of_columns][columns.user]
+        return -self._usage.decayed.at(now, len(self._users))[self._of_columns][columns.user]
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
         """Update the usage of the users, and do a pass of EASY."""

@@ -38,17 +38,22 @@ class FairShareTree:
         self._is_fair_tree = one_of("algorithm", algorithm, ALGORITHMS) == "fair_tree"
         self._dampening = dampening
         self._listed = accounts is not None
-        self._nodes = _Nodes()
+        self._parent, self._shares, self._priority = [0], [1.0], [0.0]  # of nodes; 0: the root
+        self._user_nodes: list[int] = []
+        self._arrays: TreeArrays | None = None
         self._accounts: dict[str, int] = {ROOT: 0}
         self._users: dict[tuple[int, str], int] = {}
         self._first_account: dict[str, str] = {}
-        self.nb_users = 0
-        """Number of users in accounts so far; their numbers are below it."""
         for account in accounts.accounts if accounts else ():
             self._add_account(account)
         for user in accounts.users if accounts else ():
             self._first_account.setdefault(user.name, user.account)
             self._add_user(user)
+
+    @property
+    def nb_users(self) -> int:
+        """Number of users in accounts so far; their numbers are below it."""
+        return len(self._user_nodes)
 
     def get_user_number(self, name: str, account: str | None) -> int:
         """Return the number of the user ``name`` in ``account``, the names that a job has.
@@ -64,60 +69,43 @@ class FairShareTree:
         number = self._users.get((self._accounts[known], name))
         return self._add_user(User(Name(name), Name(known))) if number is None else number
 
-    def _add_account(self, account: Account) -> int:
-        parent = self._accounts[account.parent]
-        node = self._nodes.add(parent, account.shares, account.priority)
+    def _add_account(self, account: Account) -> None:
+        node = self._add_node(self._accounts[account.parent], account.shares, account.priority)
         self._accounts[account.name] = node
         if account.number is not None:
             self._accounts[str(account.number)] = node
-        return node
 
     def _add_user(self, user: User) -> int:
-        node = self._accounts[user.account]
-        number = self._nodes.add_user(node, user.shares, user.priority)
-        self.nb_users = number + 1
-        self._users[node, user.name] = number
+        account = self._accounts[user.account]
+        number = self._users[account, user.name] = self.nb_users
+        priority = self._priority[account] if user.priority is None else user.priority
+        self._user_nodes.append(self._add_node(account, user.shares, priority))
         return number
 
-    def priorities(self) -> Floats:
-        """Return the association factor of each user: priority / highest priority, 0 to 1."""
-        return self._nodes.arrays.user_priority
-
-    def compute_factors(self, usage: Floats) -> Floats:
-        """Return the fair-share factor of each user, 0 to 1; users with larger ones go first.
-
-        ``usage`` is what each has used, shape (nb_users,).
-        """
-        tree = self._nodes.arrays
-        if not self._is_fair_tree:
-            return classic(tree, tree.add_up_accounts(usage), self._dampening)
-        if tree.are_siblings:
-            return _ranked(tree.usage_per_share(usage))
-        return fair_tree(tree, tree.add_up_accounts(usage))
-
-
-class _Nodes:
-    """The nodes as they are added; node 0 is the root."""
-
-    def __init__(self) -> None:
-        self._parent, self._shares, self._priority = [0], [1.0], [0.0]
-        self._user_nodes: list[int] = []
-        self._arrays: TreeArrays | None = None
-
-    def add(self, parent: int, shares: float, priority: float) -> int:
+    def _add_node(self, parent: int, shares: float, priority: float) -> int:
         self._arrays = None
         self._parent.append(parent)
         self._shares.append(shares)
         self._priority.append(priority)
         return len(self._parent) - 1
 
-    def add_user(self, account: int, shares: float, priority: float | None) -> int:
-        inherited = self._priority[account] if priority is None else priority
-        self._user_nodes.append(self.add(account, shares, inherited))
-        return len(self._user_nodes) - 1
+    def priorities(self) -> Floats:
+        """Return the association factor of each user: priority / highest priority, 0 to 1."""
+        return self._tree().user_priority
 
-    @property
-    def arrays(self) -> TreeArrays:
+    def compute_factors(self, usage: Floats) -> Floats:
+        """Return the fair-share factor of each user, 0 to 1; users with larger ones go first.
+
+        ``usage`` is what each has used, shape (nb_users,).
+        """
+        tree = self._tree()
+        if not self._is_fair_tree:
+            return classic(tree, tree.add_up_accounts(usage), self._dampening)
+        if tree.are_siblings:
+            return _ranked(tree.usage_per_share(usage))
+        return fair_tree(tree, tree.add_up_accounts(usage))
+
+    def _tree(self) -> TreeArrays:
         if self._arrays is None:
             self._arrays = TreeArrays(self._parent, self._shares, self._priority, self._user_nodes)
         return self._arrays
@@ -224,9 +212,7 @@ def fair_tree(tree: TreeArrays, usage: Floats) -> Floats:
 
 def _ranked(keys: Floats) -> Floats:
     """Return rank / number by ascending keys: 1 for the first, the same for equals."""
-    ascending = keys.copy()
-    ascending.sort()
-    return 1 - ascending.searchsorted(keys) / max(1, len(keys))
+    return 1 - np.sort(keys).searchsorted(keys) / max(1, len(keys))
 
 
 def _descending(keys: Floats, depth: Integers) -> Integers:

@@ -20,8 +20,6 @@ from batsched_py.schedulers.multifactor.priority import Priority
 from batsched_py.schedulers.multifactor.settings import make_backfill_pass, make_priority
 from batsched_py.schedulers.multifactor.waiting_order import WaitingOrder
 
-BACKFILLS = ("slurm", "none")
-
 
 class Multifactor:
     """Multifactor priorities and backfilling at intervals, the scheduler of many sites.
@@ -74,7 +72,7 @@ class Multifactor:
         given = dict(locals())
         self._priority: Priority = make_priority(given)
         self._queue_depth = options.whole_number("queue_depth", queue_depth, 1)
-        slurm = options.one_of("backfill", backfill, BACKFILLS) == "slurm"
+        slurm = options.one_of("backfill", backfill, ("slurm", "none")) == "slurm"
         backfilling = make_backfill_pass(given)
         self._backfill: BackfillPass | None = backfilling if slurm else None
         self._groups: list[Group] = []

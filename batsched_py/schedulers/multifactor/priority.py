@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from math import inf
 from typing import Any
 
@@ -135,7 +136,7 @@ class Priority:
         if self._nb_users == nb_users and now < self._next:
             return
         self._nb_users = nb_users
-        self._since = now, self.usage.copy()
+        self._since = now, deepcopy(self.usage.decayed)
         if self.weights.fairshare:
             self._next = now + self._calc_period
 
@@ -145,7 +146,7 @@ class Priority:
         Until the next refresh it is the same array. If there are new users, it is that of ``now``.
         """
         if self._nb_users != self._tree.nb_users:
-            return self._of_users(now, self.usage.copy())
+            return self._of_users(now, deepcopy(self.usage.decayed))
         if self._since is not None:
             self._by_user, self._since = self._of_users(*self._since), None
             self.nb_computed += self.weights.fairshare > 0

@@ -89,14 +89,12 @@ class RegionPlan:
             planned[place] += 1
             if 0 < reserved < planned[place]:
                 yield self.place(*want) if self.fits_now(*want) else NOT_PLANNED
-                continue
-            bound = bounds.get(place)
-            if bound is None:
+            elif (bound := bounds.get(place)) is None:
                 yield self.place(*want)
-                continue
-            placed = self.place(*want, bound.find_bound(size, duration))
-            bound.raise_bounds(size, duration, placed[0])
-            yield placed
+            else:
+                placed = self.place(*want, bound.find_bound(size, duration))
+                bound.raise_bounds(size, duration, placed[0])
+                yield placed
 
     def _bounds(self, wants: Sequence[Want]) -> dict[int, LatestStarts]:
         jobs: dict[int, list[Want]] = {}

@@ -71,11 +71,8 @@ class Limits:
         begin = time
         while limits and time < inf:
             second = self._clock.second(time)
-            wait = max(limit.windows.seconds_left(second) for limit in limits)
-            later = time + wait
-            if (
-                later == time
-            ):  # outside all windows, or so late that a float has no digits for seconds
+            later = time + max(limit.windows.seconds_left(second) for limit in limits)
+            if later == time:  # outside all windows, or so late that floats have no seconds
                 break
             time = later if later - begin <= WEEK else inf
         return time

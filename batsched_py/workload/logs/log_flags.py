@@ -95,9 +95,7 @@ def _flurries(log: SwfLog, show: Callable[[float], str]) -> list[Flag]:
             f"was submitted from {show(one.begin)} to {show(one.end)} (seconds {one.begin:.15g} "
             f"to {one.end:.15g}), {_percent(one.alike, one.jobs)} of one size"
         )
-        flags.append(
-            Flag("flurry", text, one.jobs, one.filter, begin=one.begin, end=one.end),
-        )
+        flags.append(Flag("flurry", text, one.jobs, one.filter, begin=one.begin, end=one.end))
     if others := found[SHOWN:]:
         most, total = others[0].jobs, sum(one.jobs for one in others)
         text = f"{len(others)} more, of {total} jobs together and of at most {most}"
@@ -125,21 +123,16 @@ def _values(log: SwfLog) -> list[Flag]:
     """Return the jobs whose values cannot be, or mean something else than they seem to."""
     run, wait, request = map(log.column, ("run_time", "wait_time", "requested_time"))
     size, status = log.sizes, log.column("status")
-    wide = size > log.max_processors
     longer = (request > 0) & (run > request)
-    flags = []
-    if wide.any():
-        more = f"up to {size.max():.0f} of {log.max_processors} processors"
-        flags.append(_of_jobs(log, "wider than the machine", wide, more))
-    for kind, mask in (
-        ("negative run time", (run < 0) & (run != UNKNOWN)),
-        ("negative wait", (wait < 0) & (wait != UNKNOWN)),
-    ):
-        if mask.any():
-            flags.append(_of_jobs(log, kind, mask, "unknown would be -1"))
-    if (run == 0).any():
-        cancelled = int((status[run == 0] == CANCELLED).sum()) or "none"
-        flags.append(_of_jobs(log, "run time of 0", run == 0, f"{cancelled} of them cancelled"))
+    widest = f"up to {size.max():.0f} of {log.max_processors} processors"
+    cancelled = int((status[run == 0] == CANCELLED).sum()) or "none"
+    found = (
+        ("wider than the machine", size > log.max_processors, widest),
+        ("negative run time", (run < 0) & (run != UNKNOWN), "unknown would be -1"),
+        ("negative wait", (wait < 0) & (wait != UNKNOWN), "unknown would be -1"),
+        ("run time of 0", run == 0, f"{cancelled} of them cancelled"),
+    )
+    flags = [_of_jobs(log, kind, mask, text) for kind, mask, text in found if mask.any()]
     if longer.any():
         over = (run - request)[longer]
         beyond = f"half of them by more than {np.median(over):g} s, "

@@ -46,53 +46,33 @@ def log_months(log: SwfLog, schedule: RecordedSchedule) -> list[LogMonth]:
     """Return the months of a log."""
     submit = log.column("submit_time")
     first, last = float(submit[0]), float(submit[-1])
-    months = _months(log, first, last)
-    starts = np.array([start for _, start in months])
+    named = _months(log, first, last)
+    starts = np.array([start for _, start in named])
     edges = np.clip(starts, first, last)
     rows = np.searchsorted(submit, starts).tolist()
-    in_use = schedule.means(edges)
-    return [
-        _month(
-            name,
-            (float(edges[at]), float(edges[at + 1])),
-            SwfLog(log.path, [], log.data[rows[at] : rows[at + 1]], log.lines[:0], []),
-            processors=log.max_processors,
-            in_use=in_use[at],
+    processors, in_use = log.max_processors, schedule.means(edges)
+    months = []
+    for at, (name, _) in enumerate(named[:-1]):
+        begin, end = edges[at : at + 2].tolist()
+        part = SwfLog(log.path, [], log.data[rows[at] : rows[at + 1]], log.lines[:0], [])
+        size, user, wait = part.sizes, part.column("user"), part.known_waits
+        work = float((np.maximum(size, 0) * np.maximum(part.column("run_time"), 0)).sum())
+        widest, mean_in_use = _largest(size), in_use[at]
+        month = LogMonth(
+            name=name,
+            begin=begin,
+            end=end,
             is_part=bool((edges[at : at + 2] != starts[at : at + 2]).any()),
+            jobs=len(part),
+            users=len(set(user[user >= 0].tolist())) or (None if len(part) else 0),
+            offered_load=work / (processors * (end - begin)) if end > begin else None,
+            utilisation=None if mean_in_use is None else mean_in_use / processors,
+            mean_wait=float(wait.mean()) if len(wait) else None,
+            widest_job=None if widest is None else int(widest),
+            longest_request=_largest(part.column("requested_time")),
         )
-        for at, (name, _) in enumerate(months[:-1])
-    ]
-
-
-def _month(
-    name: str,
-    span: tuple[float, float],
-    part: SwfLog,
-    *,
-    processors: int,
-    in_use: float | None,
-    is_part: bool,
-) -> LogMonth:
-    """Return a month from its own jobs."""
-    size, run = part.sizes, np.maximum(part.column("run_time"), 0)
-    user, request, wait = part.column("user"), part.column("requested_time"), part.known_waits
-    begin, end = span
-    work = float((np.maximum(size, 0) * run).sum())
-    mean_wait = float(wait.mean()) if len(wait) else None
-    widest = _largest(size)
-    return LogMonth(
-        name=name,
-        begin=begin,
-        end=end,
-        is_part=is_part,
-        jobs=len(part),
-        users=len(set(user[user >= 0].tolist())) or (None if len(part) else 0),
-        offered_load=work / (processors * (end - begin)) if end > begin else None,
-        utilisation=None if in_use is None else in_use / processors,
-        mean_wait=mean_wait,
-        widest_job=None if widest is None else int(widest),
-        longest_request=_largest(request),
-    )
+        months.append(month)
+    return months
 
 
 def _largest(column: Column) -> float | None:

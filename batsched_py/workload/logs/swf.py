@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from batsched_py.errors import LogError, parameter
 from batsched_py.files.readers import read_bytes, unpack
 from batsched_py.files.writers import encode_lines, whole_file
+from batsched_py.options.option_values import finite
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 
@@ -45,6 +46,8 @@ FIELDS = (
     "think_time",
 )
 """The 18 fields of a line, in order."""
+NAMED = ("user", "group", "executable", "queue", "partition")
+"""The fields that number names, in their order."""
 UNKNOWN = -1
 CANCELLED = 5
 """The status of a job that was cancelled."""
@@ -335,15 +338,13 @@ def _split_header(content: bytes) -> tuple[list[str], int]:
     """Return the comments before the first job, and the offset of that job's line."""
     header: list[str] = []
     start = 0
-    while start < len(content):
-        end = content.find(b"\n", start)
-        end = len(content) if end < 0 else end
-        line = content[start:end].decode("latin-1").strip()  # names of people: any byte is a letter
-        if line and line[0] != ";":
+    for line in BytesIO(content):
+        text = line.decode("latin-1").strip()  # names of people: any byte is a letter
+        if text and text[0] != ";":
             break
-        if line:
-            header.append(line)
-        start = end + 1
+        if text:
+            header.append(text)
+        start += len(line)
     return header, start
 
 
@@ -415,14 +416,7 @@ def _read_numbers(row: str) -> list[float]:
     fields = row.split()
     if len(fields) != len(FIELDS):
         return [np.nan] * len(FIELDS)
-    return [_read_number(text) for text in fields]
-
-
-def _read_number(text: str) -> float:
-    try:
-        return np.nan if "_" in text else float(text)
-    except ValueError:
-        return np.nan
+    return [np.nan if "_" in text else finite(text) for text in fields]
 
 
 def _describe_fault(row: str, field: str) -> str:

@@ -13,6 +13,7 @@ from batsched_py.errors import LogError, UsageError, parameter
 from batsched_py.support.json_values import did_you_mean, quote
 from batsched_py.workload.logs.swf import (
     FIELDS,
+    NAMED,
     UNKNOWN,
     Column,
     LeftOut,
@@ -50,7 +51,6 @@ _OTHER_NAMES = {
     "think_time": "think_time_from_preceding_job",
 }
 """What the fields are called elsewhere: in the archive's definition, in evalys, by Batsim."""
-_NAMES_OF_THINGS = ("user", "group", "executable", "queue", "partition")
 
 
 def log_from_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog:
@@ -164,7 +164,7 @@ def _raise(field: str, series: pd.Series[Any], row: int) -> None:
     """Raise :class:`LogError` for the first cell of a column that makes no sense."""
     value = series.astype(object).iloc[row]
     expected = describe_expected(field)
-    if field in _NAMES_OF_THINGS and isinstance(value, str):
+    if field in NAMED and isinstance(value, str):
         expected += f" (frame[{series.name!r}].factorize()[0] numbers names)"
     raise LogError(
         f"{NAME}, row {series.index[row]}, column {series.name}: found {quote(value)}, expected "
