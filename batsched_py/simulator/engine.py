@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from batsched_py.errors import DeadlockError, ProtocolError
+from batsched_py.errors import DeadlockError, PlatformError, ProtocolError
 from batsched_py.options.setting_fields import parse_budgets
 from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
 from batsched_py.simulator.ended_jobs import FinishedJobs
+from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution
+from batsched_py.simulator.external_events import ExternalEvent, schedule_events
 from batsched_py.simulator.jobs import SUBMITTED, JobRegistry
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome, make_deadlock_error, make_late_error
 from batsched_py.simulator.platform.hosts import Platform
+from batsched_py.simulator.power.machine_states import TracedMachines
+from batsched_py.simulator.power.power_states import PowerManagement
 from batsched_py.simulator.simulation_begins import make_simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.workload import Workload
-
-if TYPE_CHECKING:
-    from batsched_py.simulator.energy import Energy
 
 __all__ = ["Options", "Outcome", "Simulator"]
 
@@ -34,65 +35,90 @@ SchedulerSide = Callable[[m.Message], m.Message]
 
 
 class Simulator:
-    """Simulates Batsim on one platform, with the features that every simulation needs.
+    """Simulates Batsim 4.2 on one platform; ``events`` are external ones.
 
     All events at exactly the same time are in one message. Decisions take effect at their
-    timestamp, so a scheduler may model the time that it needs. Energy, shared machines and
-    external events are in :class:`.batsim4.Batsim4Simulator` and
-    :class:`.batsim5.Batsim5Simulator`. Raises :class:`WorkloadError` for jobs and
+    timestamp, so a scheduler may model the time that it needs. Energy, pstates and shared machines
+    are simulated if the options ask for them. Batsim 5 is a subclass,
+    :class:`.batsim5.simulator.Batsim5Simulator`. Raises :class:`WorkloadError` for jobs and
     :class:`PlatformError` for machines that cannot be simulated.
     """
 
     is_batsim5: ClassVar[bool] = False
     decisions_class: ClassVar[type[Decisions]] = Decisions
+    power_class: ClassVar[type[PowerManagement]] = PowerManagement
+    shared_machines_class: ClassVar[type[TracedMachines]] = TracedMachines
+    """Of machines that may run several jobs."""
 
     def __init__(
         self,
         platform: Platform,
         workloads: Sequence[Workload] = (),
         options: Options | None = None,
+        events: Sequence[ExternalEvent] | None = None,
     ) -> None:
         options = options or Options()
         assert options.is_batsim5 == self.is_batsim5
         self.platform = platform
         self.options = options
+        self.events = events
         self.agenda = agenda = Agenda()
         self.outcome: Outcome | None = None
         """The outcome of the simulation, once it has ended."""
         self.workloads = workloads
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
         self._registry = JobRegistry(options)
-        self._energy: Energy | None = None
-        """The energy of the hosts, if it is accounted for."""
-        self._varying = False
-        """Whether the speed that a job has on a host may change."""
-        self._asleep = NO_PROCESSORS
+        # Exact times are for our own process, which gives no machine to two jobs, nor switches it.
+        sharing = options.compute_sharing or (self.is_batsim5 and not options.exact_times)
+        varying = options.energy or sharing
+        if varying:
+            _check_one_core(platform)
+        pstates: Energy | None = None
+        """The pstates of the hosts, also where their energy is not accounted for."""
+        if options.energy or (self.is_batsim5 and sharing):
+            pstates = Energy([*platform.hosts, *platform.storages], metered=options.energy)
+        energy = pstates if options.energy else None
+        self._asleep = NO_PROCESSORS if pstates is None else pstates.find_asleep()
         """The machines that sleep in the beginning."""
-        machines = self._make_machines()
+        self._states: TracedMachines | None = None
+        """The machines, if their states are followed."""
+        if varying or options.trace_machines or events is not None:
+            self._states = (self.shared_machines_class if sharing else TracedMachines)(
+                len(platform.hosts),
+                sharing=sharing,
+                asleep=self._asleep,
+                traced=options.trace_machines,
+            )
         self._stepwise = StepwiseJobs(
             agenda,
             platform,
             self._registry.profile,
-            self._energy,
+            energy,
             most_steps=parse_budgets(options.budgets).messages,
             by_repetition=self.is_batsim5,
         )
         self._execution = Execution(
             agenda,
             platform,
-            machines,
+            self._states or Machines(len(platform.hosts)),
             self._stepwise,
             # Static jobs stay in memory with their workload; of dynamic ones there may be any
             # number.
             FinishedJobs() if options.dynamic_jobs else [],
-            energy=self._energy,
-            varying=self._varying,
+            energy=energy,
+            varying=varying,
             any_size=self.is_batsim5,
         )
-        self._static = _StaticJobs(self._workloads, self._registry, agenda, self._energy)
+        self._static = _StaticJobs(self._workloads, self._registry, agenda, energy)
         self._decisions = self.decisions_class(
             agenda, self._registry, self._execution, self._stepwise, options
         )
+        if pstates is not None and self._states is not None:
+            self._decisions.power = self.power_class(
+                agenda, platform, self._states, pstates, self._stepwise.tasks
+            )
+        if events is not None and self._states is not None:
+            schedule_events(events, agenda, self._states)
         self._pending: list[m.Event] = []
         self._in_parts = options.each_event or options.shake is not None
         """Whether the events of an instant may come in several messages."""
@@ -101,9 +127,6 @@ class Simulator:
             None if options.shake is None else random.Random(f"events of {options.shake}")
         )
         self._cut = 0.0 if self._random is None else self._random.random()
-
-    def _make_machines(self) -> Machines:
-        return Machines(len(self.platform.hosts))
 
     def _begin(self) -> m.SimulationBegins:
         return make_simulation_begins(self.platform, self.options, self._workloads, self._asleep)
@@ -184,6 +207,8 @@ class Simulator:
             len(self.platform.hosts),
             self.agenda.now,
             len(self.platform.storages),
+            self._states,
+            self._decisions.power,
         )
 
     def _check_all_done(self) -> None:
@@ -203,6 +228,16 @@ class Simulator:
             raise DeadlockError(
                 f"deadlock at {now}: the scheduler never sent registration_finished"
             )
+
+
+def _check_one_core(platform: Platform) -> None:
+    """Raise :class:`PlatformError` for a host whose cores jobs would share."""
+    if several := platform.find_multicore_hosts():
+        raise PlatformError(
+            f"host {several[0].name!r} has {several[0].cores} cores, which cannot be simulated "
+            "where jobs share hosts (as always under Batsim 5) or energy is accounted for: "
+            "give one host per core"
+        )
 
 
 class _StaticJobs:
