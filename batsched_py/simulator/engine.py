@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from batsched_py.errors import DeadlockError, PlatformError, ProtocolError
@@ -25,13 +25,11 @@ from batsched_py.simulator.power.machine_states import TracedMachines
 from batsched_py.simulator.power.power_states import PowerManagement
 from batsched_py.simulator.simulation_begins import make_simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
+from batsched_py.transport import Partner
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.workload import Workload
 
 __all__ = ["Options", "Outcome", "Simulator"]
-
-SchedulerSide = Callable[[m.Message], m.Message]
-"""Takes each message and returns the scheduler's reply."""
 
 
 class Simulator:
@@ -131,7 +129,7 @@ class Simulator:
     def _begin(self) -> m.SimulationBegins:
         return make_simulation_begins(self.platform, self.options, self._workloads, self._asleep)
 
-    def run(self, scheduler: SchedulerSide) -> Outcome:
+    def run(self, scheduler: Partner) -> Outcome:
         """Simulate to the end, and return the outcome.
 
         Raises :class:`ProtocolError` where Batsim would abort on a decision,
@@ -162,14 +160,14 @@ class Simulator:
 
     # Messages ------------------------------------------------------------------------------------
 
-    def _exchange(self, scheduler: SchedulerSide, events: list[m.Event]) -> None:
+    def _exchange(self, scheduler: Partner, events: list[m.Event]) -> None:
         self._nb_messages += 1
         self._stepwise.nb_steps = 0
         reply = scheduler(m.Message(self.agenda.now, events))
         self._registry.forget_ended(events)
         self._decisions.carry_out(reply)
 
-    def _say_goodbye(self, scheduler: SchedulerSide) -> None:
+    def _say_goodbye(self, scheduler: Partner) -> None:
         self._nb_messages += 1
         now = self.agenda.now
         reply = scheduler(m.Message(now, [m.SimulationEnds(timestamp=now)]))
