@@ -14,7 +14,7 @@ import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign
 from batsched_py.campaign.file_places import locate_files
-from batsched_py.campaign.finished_runs import PREFIX, RunState, read_hash, read_state
+from batsched_py.campaign.finished_runs import PREFIX, read_hash
 from batsched_py.campaign.planned_runs import Label, PlannedRun
 from batsched_py.campaign.run_identity import digest_code, find_version, hash_run, list_inputs
 from batsched_py.campaign.run_task import Task
@@ -44,10 +44,6 @@ class PreparedRun(msgspec.Struct):
     folder: Path
     command: list[str]
     task: Task
-
-    def state(self) -> RunState:
-        """Return whether the run is done, damaged or failed; reads all its files."""
-        return read_state(self.folder)
 
 
 def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> list[PreparedRun]:
