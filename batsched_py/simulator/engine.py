@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from batsched_py.errors import DeadlockError, PlatformError, ProtocolError
@@ -16,7 +16,7 @@ from batsched_py.simulator.ended_jobs import FinishedJobs
 from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.external_events import ExternalEvent, schedule_events
-from batsched_py.simulator.jobs import SUBMITTED, JobRegistry
+from batsched_py.simulator.jobs import SUBMITTED, JobRegistry, SimulatedJob
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome, make_deadlock_error, make_late_error
@@ -57,13 +57,11 @@ class Simulator:
     ) -> None:
         options = options or Options()
         assert options.is_batsim5 == self.is_batsim5
-        self.platform = platform
-        self.options = options
-        self.events = events
+        self.platform, self.options = platform, options
+        self.events, self.workloads = events, workloads
         self.agenda = agenda = Agenda()
         self.outcome: Outcome | None = None
         """The outcome of the simulation, once it has ended."""
-        self.workloads = workloads
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
         self._registry = JobRegistry(options)
         # Exact times are for our own process, which gives no machine to two jobs, nor switches it.
@@ -75,7 +73,7 @@ class Simulator:
         """The pstates of the hosts, also where their energy is not accounted for."""
         if options.energy or (self.is_batsim5 and sharing):
             pstates = Energy([*platform.hosts, *platform.storages], metered=options.energy)
-        energy = pstates if options.energy else None
+        self._energy = energy = pstates if options.energy else None
         self._asleep = NO_PROCESSORS if pstates is None else pstates.find_asleep()
         """The machines that sleep in the beginning."""
         self._states: TracedMachines | None = None
@@ -107,7 +105,8 @@ class Simulator:
             varying=varying,
             any_size=self.is_batsim5,
         )
-        self._static = _StaticJobs(self._workloads, self._registry, agenda, energy)
+        self._later = self._load_workloads()
+        """The static jobs to submit, the next one last."""
         self._decisions = self.decisions_class(
             agenda, self._registry, self._execution, self._stepwise, options
         )
@@ -125,6 +124,37 @@ class Simulator:
             None if options.shake is None else random.Random(f"events of {options.shake}")
         )
         self._cut = 0.0 if self._random is None else self._random.random()
+
+    def _load_workloads(self) -> list[SimulatedJob]:
+        """Return the jobs of all workloads, the first one last, and set its submission."""
+        workloads = self._workloads
+        jobs = [job for name, load in workloads.items() for job in self._registry.load(name, load)]
+        jobs.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
+        if workloads:  # of workloads without jobs, only the end is announced
+            first = jobs[0].description.submit_time if jobs else 0.0
+            self.agenda.at(max(0.0, first), self._submit)
+        return jobs[::-1]
+
+    def _submit(self) -> list[m.Event]:
+        """Submit the static jobs of now; after the last one, announce that.
+
+        As in Batsim, of timers for the same instant the one set first goes off first: so the timer
+        of the next submission is set here.
+        """
+        later, now = self._later, self.agenda.now
+        events: list[m.Event] = []
+        if later and self._energy is not None:
+            self._energy.note_submission(now)
+        while later:
+            submit_time = later[-1].description.submit_time
+            if submit_time > now:
+                self.agenda.at(submit_time, self._submit)
+                return events
+            job = later.pop()
+            job.state = SUBMITTED
+            events.append(self._registry.make_submission(job, now))
+        events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
+        return events
 
     def _begin(self) -> m.SimulationBegins:
         return make_simulation_begins(self.platform, self.options, self._workloads, self._asleep)
@@ -236,47 +266,6 @@ def _check_one_core(platform: Platform) -> None:
             "where jobs share hosts (as always under Batsim 5) or energy is accounted for: "
             "give one host per core"
         )
-
-
-class _StaticJobs:
-    """Submits the jobs of all workloads, each at its time, and announces the last one."""
-
-    def __init__(
-        self,
-        workloads: Mapping[str, Workload],
-        registry: JobRegistry,
-        agenda: Agenda,
-        energy: Energy | None,
-    ) -> None:
-        jobs = [job for name, load in workloads.items() for job in registry.load(name, load)]
-        jobs.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
-        self._later = jobs[::-1]
-        """The jobs to submit, the next one last."""
-        self._registry, self._agenda, self._energy = registry, agenda, energy
-        if workloads:  # of workloads without jobs, only the end is announced
-            first = jobs[0].description.submit_time if jobs else 0.0
-            agenda.at(max(0.0, first), self._submit)
-
-    def _submit(self) -> list[m.Event]:
-        """Submit the jobs of now.
-
-        As in Batsim, of timers for the same instant the one set first goes off first: so the timer
-        of the next submission is set here.
-        """
-        later, now = self._later, self._agenda.now
-        events: list[m.Event] = []
-        if later and self._energy is not None:
-            self._energy.note_submission(now)
-        while later:
-            submit_time = later[-1].description.submit_time
-            if submit_time > now:
-                self._agenda.at(submit_time, self._submit)
-                return events
-            job = later.pop()
-            job.state = SUBMITTED
-            events.append(self._registry.make_submission(job, now))
-        events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
-        return events
 
 
 _LOOSE = {m.JobSubmitted, m.JobCompleted, m.RequestedCall, m.Notify}

@@ -41,7 +41,7 @@ class Watch:
 
     def __init__(self, world: World, simulator: Simulator) -> None:
         self.world, self.simulator = world, simulator
-        self.energy = simulator._stepwise._energy
+        self.energy = simulator._energy
         self.stepwise = simulator._stepwise
         self.stepwise.in_use = True  # so that it is settled from the beginning on
         self.power = [0.0] * world.machine.nb_hosts
