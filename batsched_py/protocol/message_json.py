@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import ProtocolError
+from batsched_py.errors import ProtocolError, located
 from batsched_py.files.readers import parse_json
 from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, from_text, to_text
 from batsched_py.protocol import messages as m
@@ -280,10 +280,8 @@ def _fields(
 
 def read_processors(text: Any, what: str, nb_resources: int) -> ProcessorSet:
     """Return a set of processors; raises :class:`ProtocolError`, which begins with ``what``."""
-    try:
+    with located(what, ProtocolError):
         return from_text(text, nb_resources)
-    except ProtocolError as error:
-        raise ProtocolError(f"{what}: {error}") from None
 
 
 def check_resources(begins: m.SimulationBegins, where: str) -> None:
