@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
@@ -182,15 +181,9 @@ def find_axes(labels: Iterable[Mapping[str, Label]]) -> list[str]:
 
     To have none, as the other runs beside those that are included, counts as a value.
     """
-    values: dict[str, set[Label]] = {}
-    having: Counter[str] = Counter()
-    number = 0
-    for of_run in labels:
-        number += 1
-        having.update(of_run.keys())
-        for key, value in of_run.items():
-            values.setdefault(key, set()).add(value)
-    return [key for key, different in values.items() if len(different) > 1 or having[key] < number]
+    runs = list(labels)
+    keys = dict.fromkeys(key for of_run in runs for key in of_run)
+    return [key for key in keys if len({of_run.get(key) for of_run in runs}) > 1]
 
 
 def _arguments(settings: Settings) -> list[str]:
