@@ -7,6 +7,7 @@ and for :mod:`batsched_py.protocol.referee`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -212,9 +213,7 @@ def read_type(event: dict[str, Any], member: str, source: str) -> str:
 def _decode(
     raw: bytes | str, kinds: dict[str, type[m.Event]], source: str, nb_resources: int
 ) -> m.Message:
-    def read_event(event: dict[str, Any]) -> m.Event:
-        return _read_event(event, kinds, source, nb_resources)
-
+    read_event = partial(_read_event, kinds=kinds, source=source, nb_resources=nb_resources)
     return read_message(raw, source, "the protocol", read_event)
 
 

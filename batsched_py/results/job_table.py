@@ -142,12 +142,8 @@ class JobTable(msgspec.Struct, dict=True):
         Of the 1e-5 s that a zero-length job counts with, a date of some weeks keeps few digits:
         there it is found from the waiting time.
         """
-        response = np.where(
-            self.execution > LEAST_EXECUTION_TIME,
-            self.turnaround,
-            self.waiting + self.execution,
-        )
-        return response / self.execution
+        of_zero_length = self.waiting + self.execution
+        return np.where(self.took_time, self.turnaround, of_zero_length) / self.execution
 
     @property
     def area(self) -> Column:
