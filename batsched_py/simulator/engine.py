@@ -181,7 +181,15 @@ class Simulator:
             while self._pending and not decisions.busy:
                 events, self._pending = self._pending, []
                 self._exchange(scheduler, self._first_part(events) if self._in_parts else events)
-        self.outcome = self._outcome()
+        self.outcome = Outcome(
+            self._execution.finished,
+            self._nb_messages,
+            len(self.platform.hosts),
+            agenda.now,
+            len(self.platform.storages),
+            self._states,
+            decisions.power,
+        )
         if not decisions.stopped:
             self._check_all_done()
         self._say_goodbye(scheduler)
@@ -227,17 +235,6 @@ class Simulator:
         return events[:cut]
 
     # The end -------------------------------------------------------------------------------------
-
-    def _outcome(self) -> Outcome:
-        return Outcome(
-            self._execution.finished,
-            self._nb_messages,
-            len(self.platform.hosts),
-            self.agenda.now,
-            len(self.platform.storages),
-            self._states,
-            self._decisions.power,
-        )
 
     def _check_all_done(self) -> None:
         now = self.agenda.now
