@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
@@ -14,7 +13,7 @@ import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign
 from batsched_py.campaign.file_places import locate_files
-from batsched_py.campaign.finished_runs import PREFIX, RunState, read_hash, read_state
+from batsched_py.campaign.finished_runs import PREFIX, read_hash
 from batsched_py.campaign.planned_runs import Label, PlannedRun
 from batsched_py.campaign.run_identity import digest_code, find_version, hash_run, list_inputs
 from batsched_py.campaign.run_task import Task
@@ -44,10 +43,6 @@ class PreparedRun(msgspec.Struct):
     folder: Path
     command: list[str]
     task: Task
-
-    def state(self) -> RunState:
-        """Return whether the run is done, damaged or failed; reads all its files."""
-        return read_state(self.folder)
 
 
 def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> list[PreparedRun]:
@@ -186,15 +181,9 @@ def find_axes(labels: Iterable[Mapping[str, Label]]) -> list[str]:
 
     To have none, as the other runs beside those that are included, counts as a value.
     """
-    values: dict[str, set[Label]] = {}
-    having: Counter[str] = Counter()
-    number = 0
-    for of_run in labels:
-        number += 1
-        having.update(of_run.keys())
-        for key, value in of_run.items():
-            values.setdefault(key, set()).add(value)
-    return [key for key, different in values.items() if len(different) > 1 or having[key] < number]
+    runs = list(labels)
+    keys = dict.fromkeys(key for of_run in runs for key in of_run)
+    return [key for key in keys if len({of_run.get(key) for of_run in runs}) > 1]
 
 
 def _arguments(settings: Settings) -> list[str]:

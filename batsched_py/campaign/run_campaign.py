@@ -14,7 +14,7 @@ from batsched_py.campaign.campaign_file import Campaign, find_campaign, read_cam
 from batsched_py.campaign.campaign_folder import CampaignResults, check_folder, open_results, store
 from batsched_py.campaign.campaign_options import CampaignOptions
 from batsched_py.campaign.collection import read_collection
-from batsched_py.campaign.finished_runs import RunState, read_hash
+from batsched_py.campaign.finished_runs import RunState, read_hash, read_state
 from batsched_py.campaign.preparation import PreparedRun, prepare
 from batsched_py.campaign.workers.runner import Failure, execute, sort_whole_logs_first
 from batsched_py.campaign.workers.worker_processes import LocalWorkers
@@ -54,13 +54,9 @@ class PlannedCampaign:
 
     def read_states(self) -> dict[Path, RunState]:
         """Return the states of the runs by their folders; reads all their files."""
+        folders = [run.folder for run in self.runs]
         with ThreadPoolExecutor() as readers:  # most of the time goes into digests
-            return {
-                run.folder: state
-                for run, state in zip(
-                    self.runs, readers.map(PreparedRun.state, self.runs), strict=True
-                )
-            }
+            return dict(zip(folders, readers.map(read_state, folders), strict=True))
 
     def choose(self, states: dict[Path, RunState]) -> list[PreparedRun]:
         """Choose the runs to simulate: all that are not done, or only the failed or missing."""
@@ -83,7 +79,7 @@ class PlannedCampaign:
         make_folder_of(self.folder / "results.csv")
         with locked(self.folder, shared=self.options.share is not None):
             # Another command was in it until now. Runs with several labels are one.
-            missing = {run.folder: run for run in chosen if not run.state().done}
+            missing = {run.folder: run for run in chosen if not read_state(run.folder).done}
             self.verified = self._select_verified(missing.values())
             for run in self.verified:
                 run.task = msgspec.structs.replace(run.task, verify=True)

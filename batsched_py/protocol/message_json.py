@@ -7,11 +7,12 @@ and for :mod:`batsched_py.protocol.referee`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from batsched_py.errors import ProtocolError
+from batsched_py.errors import ProtocolError, located
 from batsched_py.files.readers import parse_json
 from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, from_text, to_text
 from batsched_py.protocol import messages as m
@@ -212,9 +213,7 @@ def read_type(event: dict[str, Any], member: str, source: str) -> str:
 def _decode(
     raw: bytes | str, kinds: dict[str, type[m.Event]], source: str, nb_resources: int
 ) -> m.Message:
-    def read_event(event: dict[str, Any]) -> m.Event:
-        return _read_event(event, kinds, source, nb_resources)
-
+    read_event = partial(_read_event, kinds=kinds, source=source, nb_resources=nb_resources)
     return read_message(raw, source, "the protocol", read_event)
 
 
@@ -280,10 +279,8 @@ def _fields(
 
 def read_processors(text: Any, what: str, nb_resources: int) -> ProcessorSet:
     """Return a set of processors; raises :class:`ProtocolError`, which begins with ``what``."""
-    try:
+    with located(what, ProtocolError):
         return from_text(text, nb_resources)
-    except ProtocolError as error:
-        raise ProtocolError(f"{what}: {error}") from None
 
 
 def check_resources(begins: m.SimulationBegins, where: str) -> None:

@@ -10,7 +10,6 @@ Sources: the protocols as observed from Batsim 4.2.0 and 5.0.0-rc2.
 from __future__ import annotations
 
 import sys
-from typing import Protocol
 
 from batsched_py.errors import ProtocolError
 from batsched_py.processors.sets import MOST_PROCESSORS
@@ -25,31 +24,6 @@ _MISSED = (
 )
 _EARLY = 8
 """Bytes before the text in the first frame of a Batsim 5 before April 2025."""
-
-
-class SchedulerSide(Protocol):
-    """Decodes the messages of one conversation and encodes the replies, for one Batsim version."""
-
-    def decode_message(self, raw: bytes) -> m.Message | None:
-        """Return the message in a frame of Batsim, None if the policy need not reply to it.
-
-        Raises :class:`ProtocolError` for what is no message.
-        """
-        ...
-
-    def encode_reply(self, reply: m.Message | None) -> bytes:
-        """Return the frame that replies to the last message; ``reply`` is None if that was None.
-
-        Raises :class:`ProtocolError` for decisions that this Batsim does not have.
-        """
-        ...
-
-    def decode_reply(self, raw: bytes) -> m.Message | None:
-        """Return the reply in a frame, as it was given to :meth:`encode_reply`.
-
-        Raises :class:`ProtocolError` for what is no reply.
-        """
-        ...
 
 
 def make_side(first: bytes, asked: RequestFeatures = lambda text: {}) -> SchedulerSide:
@@ -75,7 +49,7 @@ class Batsim4Side:
         self._nb_resources = MOST_PROCESSORS
 
     def decode_message(self, raw: bytes) -> m.Message:
-        """Return the message in a frame."""
+        """Return the message in a frame of Batsim; raises :class:`ProtocolError` for another."""
         try:
             message = message_json.decode_events(raw, self._nb_resources)
         except ProtocolError:
@@ -87,10 +61,14 @@ class Batsim4Side:
         return message
 
     def encode_reply(self, reply: m.Message | None) -> bytes:
-        """Return the frame of a reply."""
+        """Return the frame that replies to the last message."""
         assert reply is not None
         return message_json.encode_decisions(reply)
 
     def decode_reply(self, raw: bytes) -> m.Message:
-        """Return the reply in a frame."""
+        """Return the reply in a frame; raises :class:`ProtocolError` for what is none."""
         return message_json.decode_decisions(raw, self._nb_resources)
+
+
+SchedulerSide = Batsim4Side | Batsim5Side
+"""Decodes the messages of one conversation and encodes the replies, for one Batsim version."""

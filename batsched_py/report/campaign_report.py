@@ -326,7 +326,6 @@ def _further(
     runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]
 ) -> Table | None:
     """Return the means of further metrics, without changes."""
-    alone = CampaignAxes(None, axes.users, axes.others, axes.repeats)
-    if axes.compared is not None:
-        alone = CampaignAxes(None, axes.users, (*axes.others, axes.compared), axes.repeats)
+    compared = () if axes.compared is None else (axes.compared,)
+    alone = CampaignAxes(None, axes.users, (*axes.others, *compared), axes.repeats)
     return make_metric_matrix(runs, alone, metrics, name="further", title="Means over the runs")

@@ -128,16 +128,14 @@ def _rows(
     names = {label: shorten_names(runs[label].unique()) for label in axes.labels}
     index = list(axes.repeats) if axes.repeats else np.zeros(len(runs))
     indexed = runs.set_index(index, drop=False)
+    compared = () if axes.compared is None else (axes.compared,)
     for values, group in Runs(indexed).groups(*labels):
-        place = dict(zip(labels, values, strict=True))
-        compared = group.labels(axes.compared) if axes.compared is not None else [None]
-        first = group if axes.compared is None else group.where(**{axes.compared: base})
-        for value in compared:
-            of_value = group if axes.compared is None else group.where(**{axes.compared: value})
-            of_row = place if axes.compared is None else {**place, axes.compared: value}
+        first = group.where(**dict.fromkeys(compared, base))
+        for own, of_value in group.groups(*compared):
+            of_row = dict(zip((*labels, *compared), (*values, *own), strict=True))
             row = {**of_row, **{f"{key}_name": names[key][at] for key, at in of_row.items()}}
             row["runs"] = len(of_value)
-            is_first = axes.compared is None or value == base
+            is_first = own in ((), (base,))
             row["less_work"] = "" if is_first else describe_less_work(of_value.frame, first.frame)
             for metric in metrics:
                 row |= _cells(metric, of_value.frame, None if is_first else first.frame)

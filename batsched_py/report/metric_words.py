@@ -17,6 +17,7 @@ from batsched_py.model.user_model import any_reacts
 from batsched_py.plugins.plugins import RIGID
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import is_nothing, to_words
+from batsched_py.report.kit.tables import table
 from batsched_py.units import SYMBOLS, UNITS, choose_unit
 
 DEFAULT = "mean_waiting_time"
@@ -211,8 +212,6 @@ def make_glossary(
                 "column": metric.name,
             }
         )
-    if not rows:
-        return None
     there = [
         f"*{symbol}* {meaning}"
         for symbol, meaning in _SYMBOLS.items()
@@ -226,4 +225,4 @@ def make_glossary(
     note += "Jobs that were rejected count for lateness and sessions only. "
     note += f"Below a name: {where}, which has times in seconds, shares as "
     note += "numbers from 0 to 1, and further metrics."
-    return Table("metrics", "The metrics of this page", pd.DataFrame(rows), columns, note)
+    return table("metrics", "The metrics of this page", rows, columns, note)

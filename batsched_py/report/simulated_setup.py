@@ -29,6 +29,7 @@ from batsched_py.report.campaign_axes import (
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import escape_markdown, is_nothing, listed, to_italics, to_words
 from batsched_py.report.kit.selection import Runs, log_name
+from batsched_py.report.kit.tables import table
 from batsched_py.report.shown_runs import ShownRuns, Stored, read_all_stored
 from batsched_py.units import DAY, UNITS, choose_unit
 from batsched_py.workload.logs.clock import format_moment
@@ -116,14 +117,12 @@ def make_names_table(results: ShownRuns) -> Table | None:
         )
         for named in _find_named(results, *settings)[1]
     ]
-    if not rows:
-        return None
     shown = [Column("kind", "what"), Column("name"), Column("meaning", "in words")]
     if any(row["options"] for row in rows):
         shown.append(Column("options"))
     if any(row["given"] != row["name"] for row in rows):
         shown.append(Column("given", "as given"))
-    return Table("names", "The policies and users of this page", pd.DataFrame(rows), tuple(shown))
+    return table("names", "The policies and users of this page", rows, shown)
 
 
 def _summary(group: str, name: str, folder: Path) -> str:

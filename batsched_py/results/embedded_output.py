@@ -12,8 +12,7 @@ import numpy as np
 
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results import columns_beyond_batsim
-from batsched_py.results.job_table import MEASURED, JobTable, Mask
-from batsched_py.results.site_columns import SiteColumns
+from batsched_py.results.job_table import MEASURED, JobTable, Mask, SiteColumns
 from batsched_py.simulator.ended_jobs import IN_MEMORY, EndedJobs, iterate_columns
 from batsched_py.simulator.files.output_files import Summary, format_schedule_csv, make_lines
 from batsched_py.simulator.outcome import Outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol.batsim_jobs_columns import (
     BATSIM_COLUMNS,
     FLAG,
@@ -140,12 +142,8 @@ class JobTable(msgspec.Struct, dict=True):
         Of the 1e-5 s that a zero-length job counts with, a date of some weeks keeps few digits:
         there it is found from the waiting time.
         """
-        response = np.where(
-            self.execution > LEAST_EXECUTION_TIME,
-            self.turnaround,
-            self.waiting + self.execution,
-        )
-        return response / self.execution
+        of_zero_length = self.waiting + self.execution
+        return np.where(self.took_time, self.turnaround, of_zero_length) / self.execution
 
     @property
     def area(self) -> Column:
@@ -201,3 +199,34 @@ _BY_JOB = (
     *("rare", "measured", "home", "on_site"),
 )
 """The columns of a table that are numpy arrays."""
+
+
+_SHORT = 1 << 16
+
+
+class SiteColumns:
+    """Collects the columns for grid sites, one job after the other.
+
+    Two bytes per job, and for each site two more (four on sites of 65,536 processors or more).
+    """
+
+    def __init__(self, sites: GridSites) -> None:
+        self.sites = sites
+        self._number_of = {site.name: number for number, site in enumerate(sites)}
+        self._home = array("h")
+        self._on_site = array("H" if all(site.size < _SHORT for site in sites) else "I")
+
+    def add(self, home: str | None, processors: ProcessorSet) -> None:
+        """Append a job: the name of its home, and its processors (none if it did not run)."""
+        self._home.append(NO_HOME if home is None else self._number_of.get(home, NO_HOME))
+        self._on_site.extend(len(processors & site.processors) for site in self.sites)
+
+    def added_to(self, table: JobTable) -> JobTable:
+        """Return the table with these columns; no job may be added afterwards."""
+        shape = len(self._home), len(self.sites)
+        return msgspec.structs.replace(
+            table,
+            sites=self.sites,
+            home=np.asarray(self._home),
+            on_site=np.asarray(self._on_site).reshape(shape),
+        )

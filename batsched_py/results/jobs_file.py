@@ -19,9 +19,8 @@ from batsched_py.processors.sets import NO_PROCESSORS, from_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
 from batsched_py.protocol.dilated_jobs import PLACED, find_original, is_replaced
 from batsched_py.results.batsim5_tables import convert_jobs
-from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable
+from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable, SiteColumns
 from batsched_py.results.run_files import SUFFIX, find_beside, read_sites_of_run
-from batsched_py.results.site_columns import SiteColumns
 from batsched_py.support.old_names import hint_old_name
 from batsched_py.workload.grid_sites import HOME, GridSites
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import InputError, ProtocolError, UsageError, parameter
+from batsched_py.errors import BatschedError, InputError, ProtocolError, parameter
 from batsched_py.files.readers import csv_rows, is_file, parse_json, read_text
 from batsched_py.processors.sets import MOST_PROCESSORS, from_text, to_text
 from batsched_py.results.whole_run import RUN_JSON, read_run_settings, read_sealed
@@ -68,13 +68,7 @@ def describe_replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | Non
         changed = sorted(name for name in now | then if now.get(name) != then.get(name))
         files = f" (changed since: {', '.join(changed)})" if changed else ""
         what = f"a run with the same settings{files}" if same else other
-    except (
-        InputError,
-        UsageError,
-        KeyError,
-        TypeError,
-        AttributeError,
-    ):  # of an older version, or of Batsim
+    except (BatschedError, KeyError, TypeError, AttributeError):  # of older versions, or Batsim's
         what = "another run"
     return f"replaced {prefix}_* of {when}: {what}"
 

@@ -94,8 +94,8 @@ def resolve_machine(run: Run) -> ResolvedMachine:
     from batsched_py.simulator.platform.hosts import find_clusters
     from batsched_py.simulator.platform.platform_reader import (
         NotXmlError,
-        parse_platform,
         read_content,
+        read_platform,
     )
 
     content = read_content(run.platform)
@@ -103,7 +103,7 @@ def resolve_machine(run: Run) -> ResolvedMachine:
     clusters: GridSites = ()
     notes: list[str] = []
     try:
-        platform = parse_platform(content, run.platform)
+        platform = read_platform(run.platform, content=content)
         clusters = find_clusters(platform) if run.sites is None else ()
         if clusters and not is_platform(run.platform):
             raise PlatformError(f"{run.platform}: expected a name that ends with .xml")

@@ -22,6 +22,13 @@ SOCKETS = ("socket", "socket5")
 """The embedded simulator behind a socket, in the place of Batsim 4 and of Batsim 5."""
 OF_MACHINE_FILE = ("machine", "node_factor", "max_walltime")
 """Settings of a machine file."""
+_OF_THE_SIZE = (
+    ("nodes", "sites"),
+    ("machine", "nodes"),
+    ("machine", "platform"),
+    ("platform", "nodes"),
+)
+"""Pairs of settings that both give the size of the machine."""
 _MOST_SEEDS = 2**128
 
 
@@ -121,22 +128,12 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
         if self.nodes is not None and not 0 < self.nodes <= MOST_PROCESSORS:
             expected = "at least 1" if self.nodes <= 0 else f"at most {MOST_PROCESSORS}"
             raise UsageError(f"{parameter('nodes')} {self.nodes}: expected {expected}")
-        if self.nodes is not None and self.sites is not None:
-            raise UsageError(
-                f"{parameter('nodes')} and {parameter('sites')} both say how large the machine is: "
-                "give one"
-            )
-        for name, given in (("nodes", self.nodes), ("platform", self.platform)):
-            if self.machine is not None and given is not None:
+        for one, other in _OF_THE_SIZE:
+            if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise UsageError(
-                    f"{parameter('machine')} and {parameter(name)} both say how large the machine "
-                    "is: give one"
+                    f"{parameter(one)} and {parameter(other)} both say how large the machine is: "
+                    "give one"
                 )
-        if self.platform is not None and self.nodes is not None:
-            raise UsageError(
-                f"{parameter('platform')} and {parameter('nodes')} both say how large the machine "
-                "is: give one"
-            )
         if self.platform is None and self.sites is None:
             check_sites(self.rules, ())
         for name, seconds in (("warm_up", self.warm_up), ("cool_down", self.cool_down)):

@@ -18,9 +18,9 @@ messages. The kernel with messages, in the order in which it is best read:
   share hosts and links by rates that ``fair_bottleneck`` finds
 - ``ended_jobs``: of many, most are packed as columns; ``outcome``: what a simulation leaves
 
-In the place of Batsim 4.2, ``batsim4`` has the simulator and the ``external_events`` that let
-machines fail and come back. Its options ask for more:
+Its options ask for more:
 
+- ``external_events``: machines fail and come back
 - ``energy``: what hosts consume
 - ``power``: ``power_states`` that machines are switched to, and ``machine_states``, the times for
   which machines were idle, computing or asleep

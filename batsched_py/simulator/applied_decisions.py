@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.protocol import messages as m
@@ -13,10 +13,8 @@ from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.execution import Execution
 from batsched_py.simulator.jobs import SUBMITTED, JobRegistry, SimulatedJob
 from batsched_py.simulator.options import Options
+from batsched_py.simulator.power.power_states import PowerManagement
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-
-if TYPE_CHECKING:
-    from batsched_py.simulator.power.power_states import PowerManagement
 
 
 class Decisions:

@@ -3,96 +3,119 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
-from batsched_py.errors import DeadlockError, ProtocolError
+from batsched_py.errors import DeadlockError, PlatformError, ProtocolError
 from batsched_py.options.setting_fields import parse_budgets
 from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.applied_decisions import Decisions
 from batsched_py.simulator.ended_jobs import FinishedJobs
+from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.execution import Execution
-from batsched_py.simulator.jobs import SUBMITTED, JobRegistry
+from batsched_py.simulator.external_events import ExternalEvent, schedule_events
+from batsched_py.simulator.jobs import SUBMITTED, JobRegistry, SimulatedJob
 from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.outcome import Outcome, make_deadlock_error, make_late_error
 from batsched_py.simulator.platform.hosts import Platform
+from batsched_py.simulator.power.machine_states import TracedMachines
+from batsched_py.simulator.power.power_states import PowerManagement
 from batsched_py.simulator.simulation_begins import make_simulation_begins
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
+from batsched_py.transport import Partner
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.workload import Workload
 
-if TYPE_CHECKING:
-    from batsched_py.simulator.energy import Energy
-
 __all__ = ["Options", "Outcome", "Simulator"]
-
-SchedulerSide = Callable[[m.Message], m.Message]
-"""Takes each message and returns the scheduler's reply."""
 
 
 class Simulator:
-    """Simulates Batsim on one platform, with the features that every simulation needs.
+    """Simulates Batsim 4.2 on one platform; ``events`` are external ones.
 
     All events at exactly the same time are in one message. Decisions take effect at their
-    timestamp, so a scheduler may model the time that it needs. Energy, shared machines and
-    external events are in :class:`.batsim4.Batsim4Simulator` and
-    :class:`.batsim5.Batsim5Simulator`. Raises :class:`WorkloadError` for jobs and
+    timestamp, so a scheduler may model the time that it needs. Energy, pstates and shared machines
+    are simulated if the options ask for them. Batsim 5 is a subclass,
+    :class:`.batsim5.simulator.Batsim5Simulator`. Raises :class:`WorkloadError` for jobs and
     :class:`PlatformError` for machines that cannot be simulated.
     """
 
     is_batsim5: ClassVar[bool] = False
     decisions_class: ClassVar[type[Decisions]] = Decisions
+    power_class: ClassVar[type[PowerManagement]] = PowerManagement
+    shared_machines_class: ClassVar[type[TracedMachines]] = TracedMachines
+    """Of machines that may run several jobs."""
 
     def __init__(
         self,
         platform: Platform,
         workloads: Sequence[Workload] = (),
         options: Options | None = None,
+        events: Sequence[ExternalEvent] | None = None,
     ) -> None:
         options = options or Options()
         assert options.is_batsim5 == self.is_batsim5
-        self.platform = platform
-        self.options = options
+        self.platform, self.options = platform, options
+        self.events, self.workloads = events, workloads
         self.agenda = agenda = Agenda()
         self.outcome: Outcome | None = None
         """The outcome of the simulation, once it has ended."""
-        self.workloads = workloads
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
         self._registry = JobRegistry(options)
-        self._energy: Energy | None = None
-        """The energy of the hosts, if it is accounted for."""
-        self._varying = False
-        """Whether the speed that a job has on a host may change."""
-        self._asleep = NO_PROCESSORS
+        # Exact times are for our own process, which gives no machine to two jobs, nor switches it.
+        sharing = options.compute_sharing or (self.is_batsim5 and not options.exact_times)
+        varying = options.energy or sharing
+        if varying:
+            _check_one_core(platform)
+        pstates: Energy | None = None
+        """The pstates of the hosts, also where their energy is not accounted for."""
+        if options.energy or (self.is_batsim5 and sharing):
+            pstates = Energy([*platform.hosts, *platform.storages], metered=options.energy)
+        self._energy = energy = pstates if options.energy else None
+        self._asleep = NO_PROCESSORS if pstates is None else pstates.find_asleep()
         """The machines that sleep in the beginning."""
-        machines = self._make_machines()
+        self._states: TracedMachines | None = None
+        """The machines, if their states are followed."""
+        if varying or options.trace_machines or events is not None:
+            self._states = (self.shared_machines_class if sharing else TracedMachines)(
+                len(platform.hosts),
+                sharing=sharing,
+                asleep=self._asleep,
+                traced=options.trace_machines,
+            )
         self._stepwise = StepwiseJobs(
             agenda,
             platform,
             self._registry.profile,
-            self._energy,
+            energy,
             most_steps=parse_budgets(options.budgets).messages,
             by_repetition=self.is_batsim5,
         )
         self._execution = Execution(
             agenda,
             platform,
-            machines,
+            self._states or Machines(len(platform.hosts)),
             self._stepwise,
             # Static jobs stay in memory with their workload; of dynamic ones there may be any
             # number.
             FinishedJobs() if options.dynamic_jobs else [],
-            energy=self._energy,
-            varying=self._varying,
+            energy=energy,
+            varying=varying,
             any_size=self.is_batsim5,
         )
-        self._static = _StaticJobs(self._workloads, self._registry, agenda, self._energy)
+        self._later = self._load_workloads()
+        """The static jobs to submit, the next one last."""
         self._decisions = self.decisions_class(
             agenda, self._registry, self._execution, self._stepwise, options
         )
+        if pstates is not None and self._states is not None:
+            self._decisions.power = self.power_class(
+                agenda, platform, self._states, pstates, self._stepwise.tasks
+            )
+        if events is not None and self._states is not None:
+            schedule_events(events, agenda, self._states)
         self._pending: list[m.Event] = []
         self._in_parts = options.each_event or options.shake is not None
         """Whether the events of an instant may come in several messages."""
@@ -102,13 +125,41 @@ class Simulator:
         )
         self._cut = 0.0 if self._random is None else self._random.random()
 
-    def _make_machines(self) -> Machines:
-        return Machines(len(self.platform.hosts))
+    def _load_workloads(self) -> list[SimulatedJob]:
+        """Return the jobs of all workloads, the first one last, and set its submission."""
+        workloads = self._workloads
+        jobs = [job for name, load in workloads.items() for job in self._registry.load(name, load)]
+        jobs.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
+        if workloads:  # of workloads without jobs, only the end is announced
+            first = jobs[0].description.submit_time if jobs else 0.0
+            self.agenda.at(max(0.0, first), self._submit)
+        return jobs[::-1]
+
+    def _submit(self) -> list[m.Event]:
+        """Submit the static jobs of now; after the last one, announce that.
+
+        As in Batsim, of timers for the same instant the one set first goes off first: so the timer
+        of the next submission is set here.
+        """
+        later, now = self._later, self.agenda.now
+        events: list[m.Event] = []
+        if later and self._energy is not None:
+            self._energy.note_submission(now)
+        while later:
+            submit_time = later[-1].description.submit_time
+            if submit_time > now:
+                self.agenda.at(submit_time, self._submit)
+                return events
+            job = later.pop()
+            job.state = SUBMITTED
+            events.append(self._registry.make_submission(job, now))
+        events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
+        return events
 
     def _begin(self) -> m.SimulationBegins:
         return make_simulation_begins(self.platform, self.options, self._workloads, self._asleep)
 
-    def run(self, scheduler: SchedulerSide) -> Outcome:
+    def run(self, scheduler: Partner) -> Outcome:
         """Simulate to the end, and return the outcome.
 
         Raises :class:`ProtocolError` where Batsim would abort on a decision,
@@ -130,7 +181,15 @@ class Simulator:
             while self._pending and not decisions.busy:
                 events, self._pending = self._pending, []
                 self._exchange(scheduler, self._first_part(events) if self._in_parts else events)
-        self.outcome = self._outcome()
+        self.outcome = Outcome(
+            self._execution.finished,
+            self._nb_messages,
+            len(self.platform.hosts),
+            agenda.now,
+            len(self.platform.storages),
+            self._states,
+            decisions.power,
+        )
         if not decisions.stopped:
             self._check_all_done()
         self._say_goodbye(scheduler)
@@ -139,14 +198,14 @@ class Simulator:
 
     # Messages ------------------------------------------------------------------------------------
 
-    def _exchange(self, scheduler: SchedulerSide, events: list[m.Event]) -> None:
+    def _exchange(self, scheduler: Partner, events: list[m.Event]) -> None:
         self._nb_messages += 1
         self._stepwise.nb_steps = 0
         reply = scheduler(m.Message(self.agenda.now, events))
         self._registry.forget_ended(events)
         self._decisions.carry_out(reply)
 
-    def _say_goodbye(self, scheduler: SchedulerSide) -> None:
+    def _say_goodbye(self, scheduler: Partner) -> None:
         self._nb_messages += 1
         now = self.agenda.now
         reply = scheduler(m.Message(now, [m.SimulationEnds(timestamp=now)]))
@@ -177,15 +236,6 @@ class Simulator:
 
     # The end -------------------------------------------------------------------------------------
 
-    def _outcome(self) -> Outcome:
-        return Outcome(
-            self._execution.finished,
-            self._nb_messages,
-            len(self.platform.hosts),
-            self.agenda.now,
-            len(self.platform.storages),
-        )
-
     def _check_all_done(self) -> None:
         now = self.agenda.now
         unfinished = self._registry.list_unfinished()
@@ -205,45 +255,14 @@ class Simulator:
             )
 
 
-class _StaticJobs:
-    """Submits the jobs of all workloads, each at its time, and announces the last one."""
-
-    def __init__(
-        self,
-        workloads: Mapping[str, Workload],
-        registry: JobRegistry,
-        agenda: Agenda,
-        energy: Energy | None,
-    ) -> None:
-        jobs = [job for name, load in workloads.items() for job in registry.load(name, load)]
-        jobs.sort(key=lambda job: job.description.submit_time)  # stable: w0 before w1
-        self._later = jobs[::-1]
-        """The jobs to submit, the next one last."""
-        self._registry, self._agenda, self._energy = registry, agenda, energy
-        if workloads:  # of workloads without jobs, only the end is announced
-            first = jobs[0].description.submit_time if jobs else 0.0
-            agenda.at(max(0.0, first), self._submit)
-
-    def _submit(self) -> list[m.Event]:
-        """Submit the jobs of now.
-
-        As in Batsim, of timers for the same instant the one set first goes off first: so the timer
-        of the next submission is set here.
-        """
-        later, now = self._later, self._agenda.now
-        events: list[m.Event] = []
-        if later and self._energy is not None:
-            self._energy.note_submission(now)
-        while later:
-            submit_time = later[-1].description.submit_time
-            if submit_time > now:
-                self._agenda.at(submit_time, self._submit)
-                return events
-            job = later.pop()
-            job.state = SUBMITTED
-            events.append(self._registry.make_submission(job, now))
-        events.append(m.Notify(timestamp=now, type="no_more_static_job_to_submit"))
-        return events
+def _check_one_core(platform: Platform) -> None:
+    """Raise :class:`PlatformError` for a host whose cores jobs would share."""
+    if several := platform.find_multicore_hosts():
+        raise PlatformError(
+            f"host {several[0].name!r} has {several[0].cores} cores, which cannot be simulated "
+            "where jobs share hosts (as always under Batsim 5) or energy is accounted for: "
+            "give one host per core"
+        )
 
 
 _LOOSE = {m.JobSubmitted, m.JobCompleted, m.RequestedCall, m.Notify}

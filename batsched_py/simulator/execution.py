@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.processors.sets import ProcessorSet, to_text
@@ -14,6 +14,7 @@ from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.decision_rules import check_mapping
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.ended_jobs import FinishedJobs
+from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.jobs import (
     ENDED,
     FORGOTTEN,
@@ -25,9 +26,6 @@ from batsched_py.simulator.machines import Machines
 from batsched_py.simulator.platform.hosts import Platform, ProcessorSpeeds
 from batsched_py.simulator.profiles import Composed
 from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
-
-if TYPE_CHECKING:
-    from batsched_py.simulator.energy import Energy
 
 
 class Execution:

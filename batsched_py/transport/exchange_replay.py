@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,7 @@ def read_turns(path: str | Path) -> list[Turn]:
 
 def _pairs(records: Sequence[Record]) -> list[tuple[Record, Record]]:
     """Return the messages of Batsim with their replies."""
-    wanted = ["batsim", "sched"] * ((len(records) + 1) // 2)
-    for record, sender in zip(records, wanted, strict=False):
+    for record, sender in zip(records, cycle(("batsim", "sched")), strict=False):
         if record.sender != sender:
             raise InputError(
                 f"message {record.n} of the recording is from {record.sender}, expected one from "

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.campaign.campaign_file import read_campaign
+from batsched_py.campaign.finished_runs import read_state
 from batsched_py.campaign.preparation import prepare
 from batsched_py.campaign.run_campaign import run_campaign, select_shard
 from batsched_py.campaign.workers.runner import execute, sort_whole_logs_first
@@ -189,7 +190,7 @@ def test_what_failed_is_known_until_it_is_tried_again(study: CampaignFolder) -> 
     study.write(FILE, measures=FAILING)
     runs = prepare(read_campaign(study.path / "test.toml"), study.out)
     assert len(execute(runs, Here(1))) == 6
-    failure = runs[0].state().failure
+    failure = read_state(runs[0].folder).failure
     assert failure is not None
     assert failure.startswith("ValueError: \\udcff (")
 
@@ -199,7 +200,7 @@ def test_what_failed_is_known_until_it_is_tried_again(study: CampaignFolder) -> 
 
     with pytest.raises(KeyboardInterrupt):
         execute(runs, Interrupted(1))
-    assert all(run.state().failure for run in runs)
+    assert all(read_state(run.folder).failure for run in runs)
 
 
 def test_runs_that_are_one_run_and_fail_once(study: CampaignFolder) -> None:

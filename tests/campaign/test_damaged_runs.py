@@ -13,7 +13,7 @@ import pytest
 from batsched_py.campaign import finished_runs
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.campaign_folder import open_results
-from batsched_py.campaign.finished_runs import read_finished_run
+from batsched_py.campaign.finished_runs import read_finished_run, read_state
 from batsched_py.campaign.preparation import PreparedRun, prepare
 from batsched_py.errors import InputError
 from batsched_py.results.whole_run import read_sealed
@@ -100,7 +100,7 @@ def test_a_damaged_run_is_not_done_and_nobody_reads_it(
 ) -> None:
     path = next(Path("out").glob(f"runs/easy_feedback_*/{name}"))
     damage(path)
-    assert [run.folder for run in prepared() if not run.state().done] == [path.parent]
+    assert [run.folder for run in prepared() if not read_state(run.folder).done] == [path.parent]
     if name == "out_run.json" and damage is removed:  # as if it were still to be run
         assert f"{path}; " in command(None, "report", "out").stderr
         assert "1 runs are" in command(None, "compare", "out", made / "out").stdout
@@ -148,7 +148,7 @@ def test_what_lies_in_the_folder_of_runs(folder: Path) -> None:
     first.rename("kept")
     second.rename(first)
     Path("kept").rename(second)
-    assert [run.state().done for run in prepared()].count(True) == 1
+    assert [read_state(run.folder).done for run in prepared()].count(True) == 1
     assert "of another run" in command(None, "report", "out").stderr
     seal(first / "out_run.json", {"run": {}})
     with pytest.raises(InputError, match=r"out_run\.json"):

@@ -13,9 +13,8 @@ from batsched_py.processors.sets import from_text
 from batsched_py.results.job_table import JobTable
 from batsched_py.run.result import Result
 from batsched_py.schedulers.grid.grid_policy import Grid
-from batsched_py.simulator.batsim4.external_events import ExternalEvent
-from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
-from batsched_py.simulator.engine import Options, Outcome
+from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import make_grid
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.grid_sites import nb_processors, parse_sites
@@ -180,4 +179,4 @@ def outcome_with_failures(
             assert policy.held(job, now, queue, machine).place is not None
 
     process.observer = ask
-    return Batsim4Simulator(make_grid(parts), [load], options, events=events).run(process.answer)
+    return Simulator(make_grid(parts), [load], options, events=events).run(process.answer)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.batsim4.external_events import ExternalEvent
-from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
-from batsched_py.simulator.engine import Options, Outcome
+from batsched_py.simulator.engine import Options, Outcome, Simulator
+from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.hosts import Platform, make_homogeneous
 from batsched_py.workload import Workload, WorkloadJob
 from helpers.processors import processors
@@ -125,7 +124,7 @@ def simulate(
 ) -> Outcome:
     """Simulate on four hosts of 1 Gflop/s, or on ``platform``."""
     loads = [] if load is None else [load]
-    return Batsim4Simulator(platform or make_homogeneous(4), loads, options, events).run(scheduler)
+    return Simulator(platform or make_homogeneous(4), loads, options, events).run(scheduler)
 
 
 def ends(outcome: Outcome) -> dict[str, tuple[str, float]]:

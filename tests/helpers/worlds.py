@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
-from batsched_py.simulator.engine import Options
+from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.workload import Workload, WorkloadJob
@@ -193,8 +192,8 @@ class World:
     def __post_init__(self) -> None:
         self.platform = self.machine.platform()
 
-    def simulator(self) -> Batsim4Simulator:
-        return Batsim4Simulator(self.platform, self.loads, self.options)
+    def simulator(self) -> Simulator:
+        return Simulator(self.platform, self.loads, self.options)
 
 
 @st.composite

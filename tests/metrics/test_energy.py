@@ -17,8 +17,7 @@ from batsched_py.metrics import EqualHosts, JobTable, busy_within
 from batsched_py.metrics.machine import busy_time
 from batsched_py.model.user_model import UserModel
 from batsched_py.schedulers.easy import Easy
-from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
-from batsched_py.simulator.engine import Options, Outcome
+from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload import Workload
@@ -83,7 +82,7 @@ def simulated(
     load = workload(drawn, 16, profile)
     dynamic = users is not None
     options = Options(energy=True, dynamic_jobs=dynamic, profile_reuse=dynamic)
-    simulator = Batsim4Simulator(read_platform(PLATFORM), [] if dynamic else [load], options)
+    simulator = Simulator(read_platform(PLATFORM), [] if dynamic else [load], options)
     process = DecisionProcess(Easy(), None if users is None else users(load))
     outcome = simulator.run(process.answer)
     jobs = [(job.start_time, job.finish_time, len(job.alloc)) for job in outcome.jobs]

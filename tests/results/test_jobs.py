@@ -20,7 +20,8 @@ from batsched_py.results.columns_beyond_batsim import UsersTable
 from batsched_py.results.embedded_output import EmbeddedOutput
 from batsched_py.results.job_table import JobTable
 from batsched_py.results.jobs_file import make_job_keys, parse_jobs, read_columns, read_jobs
-from batsched_py.simulator.files.output_files import make_jobs_lines
+from batsched_py.simulator.ended_jobs import iterate_columns
+from batsched_py.simulator.files.output_files import make_lines
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import Workload, WorkloadJob
@@ -121,7 +122,7 @@ def dilated_runs() -> Exchange:
 def raw_files(exchange: Exchange, folder: Path, *, users: bool) -> Path:
     """Write the tables as Batsim and ``serve`` leave them."""
     path = folder / "b_jobs.csv"
-    path.write_text("".join(make_jobs_lines(exchange.outcome.jobs)))
+    path.write_text("".join(make_lines(iterate_columns(exchange.outcome.jobs))))
     if users:
         table = UsersTable()
         for message, reply in zip(exchange.messages, exchange.replies, strict=True):

@@ -21,7 +21,7 @@ from batsched_py import (
 )
 from batsched_py.errors import BatschedError, SimulationError
 from batsched_py.plugins.plugins import SCHEDULERS, list_names
-from batsched_py.simulator.batsim4.external_events import read_events, read_generic_events
+from batsched_py.simulator.external_events import read_events, read_generic_events
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_file import read_machine
 from helpers.endless import Users

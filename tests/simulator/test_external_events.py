@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from batsched_py.errors import InputError, ProtocolError
-from batsched_py.simulator.batsim4.external_events import ExternalEvent, read_events
 from batsched_py.simulator.engine import Options, Outcome
+from batsched_py.simulator.external_events import ExternalEvent, read_events
 from helpers.scripted_schedulers import (
     Make,
     Timetable,

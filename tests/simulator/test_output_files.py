@@ -15,8 +15,9 @@ from batsched_py.processors.sets import to_text
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, SUCCESS, WALLTIME_REACHED
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.simulator.ended_jobs import iterate_columns
 from batsched_py.simulator.engine import Outcome
-from batsched_py.simulator.files.output_files import format_schedule_csv, make_jobs_lines
+from batsched_py.simulator.files.output_files import format_schedule_csv, make_lines
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.profiles import Profile
 from helpers.processors import processors
@@ -45,7 +46,7 @@ def test_the_stretch_of_a_job_that_takes_no_time(
 ) -> None:
     """Batsim 4.2.0 counts it with 1e-5 s, and computes with 80 bits: these are its digits."""
     outcome = waited(submitted, waits)
-    (row,) = csv.DictReader(make_jobs_lines(outcome.jobs))
+    (row,) = csv.DictReader(make_lines(iterate_columns(outcome.jobs)))
     (summary,) = csv.DictReader(format_schedule_csv(outcome).splitlines())
     assert row["execution_time"] == "0.000010"
     assert (row["stretch"], summary["mean_slowdown"], summary["max_slowdown"]) == (stretch,) * 3
@@ -106,4 +107,4 @@ ALLOCS = (processors("0-1 3"), processors("0"))
 
 @given(st.lists(ended_jobs(), max_size=9))
 def test_columns_give_the_line_of_each_job(jobs: list[SimulatedJob]) -> None:
-    assert list(make_jobs_lines(jobs))[1:] == list(map(row_of, jobs))
+    assert list(make_lines(iterate_columns(jobs)))[1:] == list(map(row_of, jobs))

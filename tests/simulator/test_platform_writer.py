@@ -9,10 +9,9 @@ import pytest
 
 from batsched_py.errors import PlatformError, ProtocolError
 from batsched_py.plugins.plugin_files import load_file
-from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.batsim5.simulator import Batsim5Simulator
 from batsched_py.simulator.energy import read_power_states
-from batsched_py.simulator.engine import Options
+from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import (
     Host,
     Platform,
@@ -164,13 +163,13 @@ def test_a_job_computes_on_one_core_of_each_host(profile: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        (Batsim4Simulator, Options(compute_sharing=True)),
-        (Batsim4Simulator, Options(energy=True)),
+        (Simulator, Options(compute_sharing=True)),
+        (Simulator, Options(energy=True)),
         (Batsim5Simulator, Options(protocol=5)),
     ],
 )
 def test_cores_that_jobs_or_watts_would_share_are_refused(
-    kind: type[Batsim4Simulator], options: Options
+    kind: type[Simulator], options: Options
 ) -> None:
     with pytest.raises(PlatformError, match="'a' has 2 cores"):
         kind(of_cores(2), (), options)

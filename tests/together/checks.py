@@ -22,8 +22,7 @@ from batsched_py.model.decisions import Decision, Reject, Start
 from batsched_py.model.policy import may_dilate
 from batsched_py.plugins import plugins
 from batsched_py.plugins.plugins import SCHEDULERS
-from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
-from batsched_py.simulator.engine import Options
+from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload.logs.swf import write_swf
@@ -130,7 +129,7 @@ def check_energy(world: World) -> None:
     except UsageError:
         assume(False)
     options = Options(energy=True, dynamic_jobs=may_dilate(policy, ()))
-    simulator = Batsim4Simulator(platform, [workload(jobs, nb_hosts)], options)
+    simulator = Simulator(platform, [workload(jobs, nb_hosts)], options)
     outcome = simulator.run(DecisionProcess(policy).answer)
     busy = sum(len(job.alloc) * (job.finish_time - job.start_time) for job in outcome.jobs)
     assert outcome.power is not None

@@ -36,11 +36,6 @@ _SIGN, _RANGE = 2**31, 2**32
 """Return codes below 0 are written as numbers from 2**31 on."""
 _ReturnCode = Annotated[int, msgspec.Meta(ge=-_SIGN, lt=_RANGE)]
 _ATOMIC, _SEQUENTIAL = "KillProgressAtomicProfile", "KillProgressSequentialProfile"
-_FURTHER = (
-    *("batprotocol_version", "batsim_version", "batsim_commit"),
-    *("batsim_arguments", "batsim_execution_context_json"),
-)
-"""Members of SimulationBeginsEvent that this program does not use."""
 _Table = dict[str, Any]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from batsched_py.errors import ProtocolError, WorkloadError
+from batsched_py.errors import ProtocolError, WorkloadError, located
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_decisions as decisions
@@ -161,10 +161,8 @@ def _content(
 ) -> dict[str, Any]:
     items = []
     for event in message.events:
-        try:
+        with located(event.tag, WorkloadError, ProtocolError):
             name, content = write(event)
-        except WorkloadError as error:
-            raise ProtocolError(f"{event.tag}: {error}") from None
         timestamp = float(event.timestamp)
         items.append({"timestamp": timestamp, "event_type": name, "event": content})
     return {"now": float(message.now), "events": items}

@@ -42,7 +42,10 @@ class Batsim5Side:
         """The time until which the last reply waits."""
 
     def decode_message(self, raw: bytes) -> m.Message | None:
-        """Return Batsim's message; None for its first frame, and for a call that is too early."""
+        """Return Batsim's message; None for its first frame, and for a call that is too early.
+
+        Raises :class:`ProtocolError` for what is no message.
+        """
         if self._text is None:
             self._text = batprotocol_json.read_init_text(raw)
             return None
@@ -104,7 +107,10 @@ class Batsim5Side:
         }
 
     def encode_reply(self, reply: m.Message | None) -> bytes:
-        """Return the frame of a reply, or of a hello."""
+        """Return the frame of a reply, or of a hello; ``reply`` is None if the message was None.
+
+        Raises :class:`ProtocolError` for decisions that Batsim 5 does not have.
+        """
         if self._hello is None:
             self._hello = _hello(self._asked(self._text or ""))
             return batprotocol_json.encode_hello(self._hello)
@@ -118,7 +124,10 @@ class Batsim5Side:
         return batprotocol_json.encode_decisions(reply)
 
     def decode_reply(self, raw: bytes) -> m.Message | None:
-        """Return the reply in a frame, None for a hello."""
+        """Return the reply in a frame, None for a hello.
+
+        Raises :class:`ProtocolError` for what is no reply.
+        """
         if self._hello is None:
             self._hello = batprotocol_json.decode_hello(raw)
             return None

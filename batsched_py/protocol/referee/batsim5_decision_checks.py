@@ -8,6 +8,7 @@ Source: the protocol as observed from Batsim 5.0.0-rc2.
 
 from __future__ import annotations
 
+from heapq import heappush
 from math import inf, isfinite
 from typing import Any
 
@@ -87,8 +88,8 @@ class Batsim5DecisionChecks(DecisionChecks):
 
     def _call_later(self, decision: m.CallMeLater) -> None:
         if not isfinite(decision.time) or (self._strict and not self._state.now < decision.time):
-            super()._call_later(decision)
-        self._note_call(decision.time)
+            super()._call_later(decision)  # which refuses it
+        heappush(self._state.calls, decision.time)
 
     def _create_probe(self, decision: m.CreateProbe) -> None:
         self._needs_energy("CreateProbeEvent")

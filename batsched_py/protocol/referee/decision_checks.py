@@ -230,10 +230,7 @@ class DecisionChecks:
             raise ProtocolError(
                 f"CALL_ME_LATER: {decision.time} is not later than the current time {state.now}"
             )
-        self._note_call(decision.time)
-
-    def _note_call(self, time: float) -> None:
-        heappush(self._state.calls, time)
+        heappush(state.calls, decision.time)
 
     def _register_profile(self, decision: m.RegisterProfile) -> None:
         self._state.registration.add_profile(decision)

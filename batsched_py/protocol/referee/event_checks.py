@@ -26,6 +26,7 @@ from batsched_py.support.json_values import is_number, quote
 
 _ROUNDING = 1e-5
 """Seconds by which something may seem to come too early: six decimals, and SimGrid's precision."""
+_NO_MORE_JOBS, _NO_MORE_EVENTS = "no_more_static_job_to_submit", "no_more_external_event_to_occur"
 _RETURN_CODES: dict[str, Callable[[int], bool]] = {
     SUCCESS: lambda code: code == 0,
     FAILED: lambda code: code > 0,
@@ -139,10 +140,8 @@ class EventChecks:
                 f"JOB_SUBMITTED: job {job_id!r} is of a workload that SIMULATION_BEGINS did not "
                 f"name, and was not registered: expected one of {sorted(state.workloads)}"
             )
-        if not state.more_static_jobs:
-            raise ProtocolError(
-                f"JOB_SUBMITTED: job {job_id!r} came after no_more_static_job_to_submit"
-            )
+        if _NO_MORE_JOBS in state.over:
+            raise ProtocolError(f"JOB_SUBMITTED: job {job_id!r} came after {_NO_MORE_JOBS}")
         if job.submit_time > event.timestamp + _ROUNDING:
             raise ProtocolError(
                 f"JOB_SUBMITTED: job {job_id!r} with subtime {job.submit_time} came at "
@@ -241,22 +240,18 @@ class EventChecks:
             raise ProtocolError(f"{event.tag}: nobody asked for the probe {event.probe_id!r}")
 
     def _notified(self, event: m.Notify) -> None:
-        state = self._state
+        over = self._state.over
         if event.type in ("event_machine_available", "event_machine_unavailable"):
             self._check_machines(event)
-        elif event.type == "no_more_static_job_to_submit":
-            if not state.more_static_jobs:
-                raise ProtocolError("NOTIFY: no_more_static_job_to_submit came twice")
-            state.more_static_jobs = False
-        elif event.type == "no_more_external_event_to_occur":
-            if not state.more_external_events:
-                raise ProtocolError("NOTIFY: no_more_external_event_to_occur came twice")
-            state.more_external_events = False
+        elif event.type in (_NO_MORE_JOBS, _NO_MORE_EVENTS):
+            if event.type in over:
+                raise ProtocolError(f"NOTIFY: {event.type} came twice")
+            over.add(event.type)
 
     def _check_machines(self, event: m.Notify) -> None:
         state = self._state
-        if not state.more_external_events:
-            raise ProtocolError(f"NOTIFY: {event.type} came after no_more_external_event_to_occur")
+        if _NO_MORE_EVENTS in state.over:
+            raise ProtocolError(f"NOTIFY: {event.type} came after {_NO_MORE_EVENTS}")
         with located(f"NOTIFY: {event.type}", ProtocolError):
             machines = from_text(event.details.get("resources", ""), state.nb_resources)
         goes = event.type.endswith("unavailable")

@@ -51,7 +51,8 @@ class RefereeState(msgspec.Struct, eq=False):
     """Ids of jobs and their profiles, which are released with the next message."""
     workloads: set[str] = msgspec.field(default_factory=set)
     """Names of the static workloads."""
-    more_static_jobs: bool = True
+    over: set[str] = msgspec.field(default_factory=set)
+    """The notices that have come of what does not come again: ``no_more_...``."""
     registration: Registration = msgspec.field(
         default_factory=lambda: Registration(dynamic=False, profile_reuse=False)
     )
@@ -66,7 +67,6 @@ class RefereeState(msgspec.Struct, eq=False):
     idle: ProcessorPool = msgspec.field(default_factory=ProcessorPool)
     """Machines without a job, if they are not shared; available or not."""
     unavailable: ProcessorSet = NO_PROCESSORS
-    more_external_events: bool = True
 
     # Requests of the scheduler that Batsim has not confirmed yet.
     echoes: dict[str, m.JobDescription] = msgspec.field(default_factory=dict)

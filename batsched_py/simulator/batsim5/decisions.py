@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from typing import Any
 
 import msgspec
 
 from batsched_py.errors import ProtocolError, parameter
-from batsched_py.processors.sets import ProcessorSet, to_text
+from batsched_py.processors.sets import to_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5.batprotocol_decisions import write_decision
 from batsched_py.simulator.agenda import Agenda
@@ -199,33 +200,22 @@ class Batsim5Decisions(Decisions):
             )
         if not decision.resources:
             raise ProtocolError(f"probe {decision.probe_id!r}: expected at least one host")
-        armed = False
+        earlier = count()
 
         def tick(last: bool) -> tuple[m.Event, ...]:
-            nonlocal armed
-            if armed:
-                return (self._probe(decision),)
-            armed = True
-            return ()
+            return (self._probe(decision),) if next(earlier) else ()
 
         nb_ticks = None if decision.nb_periods is None else decision.nb_periods + 1
         self._grid.begin("probe", decision.probe_id, decision.period, nb_ticks, tick)
 
     def _probe(self, decision: m.CreateProbe) -> m.Event:
-        now, hosts = self._agenda.now, decision.resources
-        return m.ProbeData(
-            timestamp=now,
-            probe_id=decision.probe_id,
-            resources=hosts,
-            data=self._measured(hosts, decision.aggregation),
-        )
-
-    def _measured(self, hosts: ProcessorSet, aggregation: str) -> float | list[float]:
         assert self.power is not None
-        joules = self.power.energy.consumed_by_each(hosts, self._agenda.now)
-        if not aggregation:
-            return joules
-        return sum(joules) / (len(joules) if aggregation == "ArithmeticMean" else 1)
+        now, hosts = self._agenda.now, decision.resources
+        joules = self.power.energy.consumed_by_each(hosts, now)
+        data: float | list[float] = joules
+        if decision.aggregation:
+            data = sum(joules) / (len(joules) if decision.aggregation == "ArithmeticMean" else 1)
+        return m.ProbeData(timestamp=now, probe_id=decision.probe_id, resources=hosts, data=data)
 
     def _stop(self, decision: m.ForceSimulationStop) -> None:
         raise _Stopped

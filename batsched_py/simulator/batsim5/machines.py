@@ -78,11 +78,9 @@ class PowerManagementOfBatsim5(PowerManagement):
         self._trace(now, machines, pstate)
         self._tell(machines, pstate, turned=False)
 
-    def _check(
-        self, decision: m.SetResourceState, machines: ProcessorSet, pstate: int
-    ) -> ProcessorSet:
+    def _check(self, machines: ProcessorSet, pstate: int) -> ProcessorSet:
         doing = f"SET_RESOURCE_STATE of {to_text(machines)!r} to {pstate}"
-        sleeping = super()._check(decision, machines, pstate)
+        sleeping = super()._check(machines, pstate)
         changed = [host for host in sleeping if not self._sleeps(host, self.energy.pstate(host))]
         if lost := (machines & self.astray) - sleeping | ProcessorSet.of(changed):
             raise ProtocolError(

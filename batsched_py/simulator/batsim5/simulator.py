@@ -12,10 +12,10 @@ import msgspec
 
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.applied_decisions import Decisions
-from batsched_py.simulator.batsim4.external_events import ExternalEvent
-from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.batsim5.decisions import Batsim5Decisions
 from batsched_py.simulator.batsim5.machines import MachinesOfBatsim5, PowerManagementOfBatsim5
+from batsched_py.simulator.engine import Simulator
+from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.platform.hosts import Host, Platform
 from batsched_py.simulator.power.machine_states import TracedMachines
@@ -26,7 +26,7 @@ BATSIM5 = "v5.0.0-rc2"
 """The version that the embedded simulator takes the place of, beside 4.2."""
 
 
-class Batsim5Simulator(Batsim4Simulator):
+class Batsim5Simulator(Simulator):
     """Batsim 5 on one platform, in the embedded simulator.
 
     ``called`` is the command line in the first message, by the protocol's names.

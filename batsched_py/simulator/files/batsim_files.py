@@ -19,7 +19,6 @@ from batsched_py.simulator.files.output_files import (
     Summary,
     compute_schedule_values,
     format_schedule_csv,
-    make_jobs_lines,
     make_lines,
     six,
 )
@@ -66,7 +65,7 @@ def write_batsim4_outputs(outcome: Outcome, prefix: str, *, exact: bool = False)
     they are to be ``exact``. Raises :class:`OutputError`.
     """
     shown: Shown = repr if exact else short
-    files: dict[str, Iterable[str]] = {"jobs": make_jobs_lines(outcome.jobs)}
+    files: dict[str, Iterable[str]] = {"jobs": make_lines(iterate_columns(outcome.jobs))}
     if outcome.machines is not None and outcome.machines.traced:
         files["machine_states"] = make_machine_states_lines(outcome.machines, shown)
     if outcome.power is not None:

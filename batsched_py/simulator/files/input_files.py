@@ -11,10 +11,9 @@ import msgspec
 from batsched_py.errors import PlatformError, ProtocolError, UsageError, located, parameter
 from batsched_py.files.readers import parse_json, read_bytes, unpack
 from batsched_py.protocol import messages as m
-from batsched_py.simulator.batsim4.external_events import read_events, read_generic_events
-from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
 from batsched_py.simulator.batsim5.simulator import Batsim5Simulator
 from batsched_py.simulator.engine import Simulator
+from batsched_py.simulator.external_events import read_events, read_generic_events
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.platform.hosts import MASTER_HOST, Platform, limit_hosts
 from batsched_py.simulator.platform.platform_reader import read_platform
@@ -74,7 +73,7 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
             lists = [{"name": f"ee{at}", "filename": str(path.absolute())} for at, path in paths]
             called = {"external_event_lists": lists}
             return Batsim5Simulator(platform, workloads, options, events, called)
-        return Batsim4Simulator(platform, workloads, options, events)
+        return Simulator(platform, workloads, options, events)
 
 
 def _platform(inputs: Inputs, workloads: Sequence[Workload], *, natural: bool) -> Platform:

@@ -14,14 +14,8 @@ from batsched_py.processors.last_times import LastTimes
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS, SUCCESS
 from batsched_py.simulator.ended_jobs import EndedJobs, iterate_columns
-from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.machines import MachineState
 from batsched_py.simulator.outcome import Outcome
-
-
-def make_jobs_lines(jobs: Iterable[SimulatedJob]) -> Iterator[str]:
-    """Yield the lines of ``_jobs.csv``: one per job in order of completion, Batsim's columns."""
-    return make_lines(iterate_columns(jobs))
 
 
 def make_lines(
@@ -31,8 +25,9 @@ def make_lines(
     *,
     quote_metadata: bool = True,
 ) -> Iterator[str]:
-    """Yield the lines of ``_jobs.csv`` from columns of several jobs each.
+    """Yield the lines of ``_jobs.csv``, one per job in order of completion.
 
+    ``jobs`` are columns of several jobs each, as :func:`~.ended_jobs.iterate_columns` yields them.
     ``columns`` come after Batsim's, with the texts that ``further`` returns for some jobs: a list
     for each column. Batsim 4.2 writes metadata in quotes, also where there are none.
     """

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.errors import PlatformError
+from batsched_py.errors import PlatformError, located
 
 Floats = NDArray[np.float64]
 
@@ -238,10 +238,8 @@ class Network:
         zone = self.zones.get(self.places.get(name, ""))
         if zone is None or isinstance(zone, FullZone):
             return  # SimGrid lets a host without a route to itself send to itself
-        try:
+        with located("the master host cannot be here", PlatformError):
             zone.find_hop(name, name)
-        except PlatformError as error:
-            raise PlatformError(f"the master host cannot be here: {error}") from None
 
     @property
     def without_route(self) -> str | None:

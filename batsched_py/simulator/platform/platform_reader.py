@@ -48,46 +48,20 @@ def read_platform(
     roles: Mapping[str, str] | None = None,
     *,
     natural: bool = False,
+    content: bytes | None = None,
 ) -> Platform:
     """Read a SimGrid platform file; ``master_host`` is left out, as Batsim does.
 
     ``roles`` gives hosts by name further roles, as Batsim's ``-r`` does: those with the role
     ``storage`` store, and one, ``master_host`` or that of the file, is the master. In ``natural``
-    order of names, which is Batsim 5's, digits in them count as numbers. Raises
-    :class:`PlatformError`, naming the file and the element, for a file that is missing, not XML,
-    has entities, elements that are not supported, no hosts, no master host or two, or one that no
-    message reaches.
-    """
-    content = read_content(path)
-    return parse_platform(content, path, master_host, roles, natural=natural)
-
-
-class NotXmlError(PlatformError):
-    """The error for a platform file that is no well-formed XML, which no simulator can read."""
-
-
-def read_content(path: str | Path) -> bytes:
-    """Return the content of a platform file; raises :class:`PlatformError`."""
-    content = read_bytes(path, PlatformError)
-    if content.count(b"<") > _MOST_MARKS:
-        raise PlatformError(f"{path}: more than {_MOST_MARKS} elements and ends of them")
-    return content
-
-
-def parse_platform(
-    content: bytes,
-    path: str | Path,
-    master_host: str = MASTER_HOST,
-    roles: Mapping[str, str] | None = None,
-    *,
-    natural: bool = False,
-) -> Platform:
-    """Return the platform in the ``content`` of the file ``path``; see :func:`read_platform`.
-
-    Raises :class:`NotXmlError` for what no simulator can read, else :class:`PlatformError`.
+    order of names, which is Batsim 5's, digits in them count as numbers. ``content`` is that of
+    the file if :func:`read_content` has read it already. Raises
+    :class:`PlatformError`, naming the file and the element, for a file that is missing, has
+    entities, elements that are not supported, no hosts, no master host or two, or one that no
+    message reaches, and :class:`NotXmlError` for what no simulator can read.
     """
     roles = roles or {}
-    root = _parse(content, path)
+    root = _parse(read_content(path) if content is None else content, path)
     if root is None or root.tag != "platform":
         raise PlatformError(f"{path}: the root element must be <platform>")
     hosts: dict[str, Host] = {}
@@ -109,6 +83,18 @@ def parse_platform(
     if network.problem is not None:
         network.problem = f"{path}: {_short(network.problem)}: use real Batsim"
     return Platform(computing, storing, network)
+
+
+class NotXmlError(PlatformError):
+    """The error for a platform file that is no well-formed XML, which no simulator can read."""
+
+
+def read_content(path: str | Path) -> bytes:
+    """Return the content of a platform file; raises :class:`PlatformError`."""
+    content = read_bytes(path, PlatformError)
+    if content.count(b"<") > _MOST_MARKS:
+        raise PlatformError(f"{path}: more than {_MOST_MARKS} elements and ends of them")
+    return content
 
 
 def _short(text: str) -> str:

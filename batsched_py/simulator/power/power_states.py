@@ -63,7 +63,7 @@ class PowerManagement:
         is only passed, machines that run jobs or are being switched, from sleep to sleep.
         """
         machines, pstate, now = decision.resources, self._pstate(decision), self._agenda.now
-        sleeping = self._check(decision, machines, pstate)
+        sleeping = self._check(machines, pstate)
         to_sleep = self._sleeps(next(iter(machines)), pstate)
         self.nb_requests += 1
         self.nb_switches += len(machines)
@@ -140,9 +140,7 @@ class PowerManagement:
             )
         return int(state)
 
-    def _check(
-        self, decision: m.SetResourceState, machines: ProcessorSet, pstate: int
-    ) -> ProcessorSet:
+    def _check(self, machines: ProcessorSet, pstate: int) -> ProcessorSet:
         """Raise :class:`ProtocolError` unless all can be switched; return those that sleep."""
         doing = f"SET_RESOURCE_STATE of {to_text(machines)!r} to {pstate}"
         self._refuse_switched(doing, machines)

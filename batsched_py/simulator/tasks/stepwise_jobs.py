@@ -13,21 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from batsched_py.errors import ProtocolError
 from batsched_py.options.budgets import make_budget_error
 from batsched_py.protocol import messages as m
 from batsched_py.simulator.agenda import Agenda, Timer
+from batsched_py.simulator.energy import Energy
 from batsched_py.simulator.jobs import SimulatedJob, find_final_state
 from batsched_py.simulator.platform.hosts import Platform
 from batsched_py.simulator.profiles import DEEPEST, Profile
 from batsched_py.simulator.tasks.composed_profiles import ProfilePosition
 from batsched_py.simulator.tasks.parallel_tasks import ParallelTask, ParallelTasks
 from batsched_py.workload.batsim.profile_fields import ReceiveFields, SendFields
-
-if TYPE_CHECKING:
-    from batsched_py.simulator.energy import Energy
 
 WALLTIME_REACHED = -1
 _MOST_LOOKS = 2.0**52

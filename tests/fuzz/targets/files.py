@@ -29,7 +29,7 @@ from batsched_py.options.budgets import Budgets
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.run.settings import Settings
 from batsched_py.run.simulate import simulate
-from batsched_py.simulator.batsim4.external_events import read_events
+from batsched_py.simulator.external_events import read_events
 from batsched_py.simulator.platform.hosts import MAX_HOSTS
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import scale_xml

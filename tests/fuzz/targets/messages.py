@@ -18,8 +18,7 @@ from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim5 import batprotocol_json as codec5
 from batsched_py.schedulers.easy import Easy
-from batsched_py.simulator.batsim4.simulator import Batsim4Simulator
-from batsched_py.simulator.engine import Options
+from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.transport import exchange_replay
 from batsched_py.transport.conversation import Conversation
@@ -193,7 +192,7 @@ def _check_simulator(data: bytes) -> None:
         budgets=BUDGETS,
     )
     with refusing(BatschedError):
-        outcome = Batsim4Simulator(_machine(), [] if dynamic else [jobs()], options).run(scheduler)
+        outcome = Simulator(_machine(), [] if dynamic else [jobs()], options).run(scheduler)
     assert all(0 <= job.start_time <= job.finish_time for job in outcome.jobs), "impossible times"
 
 
