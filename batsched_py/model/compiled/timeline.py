@@ -27,6 +27,8 @@ NB_TIMES_ASKED = 16
 """Number of checks, while jobs are placed, whether they wait too long."""
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Bounds = tuple[Floats, Floats, Floats]
+"""The least values of classes of sizes and of durations, and the bound of starts for each pair."""
 _NOBODY = np.empty(0, np.intp)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -173,9 +175,8 @@ def place_all(
     float64 and int64, ``sizes`` and ``durations`` (seconds) arrays of these types, shape (n,).
     Returns the new timeline's ``times`` and ``free``, and the starts.
     """
-    nb_jobs = len(sizes)
-    times, free = _with_room(beginnings, nb_jobs), _with_room(numbers, nb_jobs)
-    starts = np.full(nb_jobs, inf)
+    times, free = _with_room(beginnings, len(sizes)), _with_room(numbers, len(sizes))
+    starts = np.full(len(sizes), inf)
     jobs = sizes, durations, _classes(sizes), _classes(durations)
     nb = _place_all(times, free, len(beginnings), *jobs, starts, inf, False, _NOBODY, inf)
     return times[:nb], free[:nb], starts
@@ -188,9 +189,8 @@ def place_below(
 
     They are seconds from the beginning, times processors. The jobs may all start at some time.
     """
-    nb_jobs = len(sizes)
-    times, free = _with_room(beginnings, nb_jobs), _with_room(numbers, nb_jobs)
-    starts = np.full(nb_jobs, inf)
+    times, free = _with_room(beginnings, len(sizes)), _with_room(numbers, len(sizes))
+    starts = np.full(len(sizes), inf)
     jobs = sizes, durations, _classes(sizes), _classes(durations)
     order = durations.argsort()
     nb = _place_all(times, free, len(beginnings), *jobs, starts, inf, False, order, most)
@@ -233,15 +233,15 @@ class CompiledTimeline:
         self._times = np.array(line.times, np.float64)
         self._free = np.array(line.free, np.int64)
         """Times and free processors in the first places, and room for more."""
-        self._widths = np.unique(np.append(1.0, _quantiles(sizes)))
-        self._lengths = np.unique(np.append(0.0, _quantiles(durations)))
-        self._bounds = np.full((len(self._widths), len(self._lengths)), -inf)
+        widths = np.unique(np.append(1.0, _quantiles(sizes)))
+        lengths = np.unique(np.append(0.0, _quantiles(durations)))
+        self._bounds = widths, lengths, np.full((len(widths), len(lengths)), -inf)
 
     def replace_all(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
         """Take back jobs that begin at ``starts``, place each anew, and return the new starts."""
         starts = starts.copy()
         line = self._make_room(3 * len(starts))
-        nb = _replace_all(*line, sizes, durations, starts, *self._known())
+        nb = _replace_all(*line, sizes, durations, starts, self._bounds)
         if nb < 0:
             return self._replaced_by_python(sizes, durations, starts)
         self._nb = nb
@@ -265,10 +265,6 @@ class CompiledTimeline:
         """Free processors from each of these times on."""
         return self._free[: self._nb]
 
-    def _known(self) -> tuple[Floats, Floats, Floats]:
-        """Return the classes, and the bounds of each."""
-        return self._widths, self._lengths, self._bounds
-
     def _replaced_by_python(self, sizes: Integers, durations: Floats, starts: Floats) -> Floats:
         """Place jobs anew by Python, as more processors are taken than the machine has."""
         line = Timeline(0, 0.0)
@@ -276,12 +272,12 @@ class CompiledTimeline:
         new_starts = line.replace_all(sizes.tolist(), durations.tolist(), starts.tolist())
         self._times, self._free = np.array(line.times), np.array(line.free)
         self._nb = len(line.times)
-        self._bounds[:] = -inf
+        self._bounds[-1][:] = -inf
         return np.array(new_starts, np.float64)
 
     def occupy(self, start: float, end: float, size: int) -> None:
         """Take ``size`` processors in ``[start, end)`` whether they are free or not."""
-        self._nb = _occupy(*self._make_room(2), start, end, size, *self._known())
+        self._nb = _occupy(*self._make_room(2), start, end, size, self._bounds)
 
     def release(self, start: float, end: float, size: int) -> None:
         """Give back ``size`` processors in ``[start, end)``."""
@@ -411,19 +407,13 @@ def _place_all(
 
 @_compiled
 def _lower_bounds(
-    times: Floats,
-    free: Integers,
-    nb: int,
-    start: float,
-    end: float,
-    widths: Floats,
-    lengths: Floats,
-    bounds: Floats,
+    times: Floats, free: Integers, nb: int, start: float, end: float, known: Bounds
 ) -> None:
     """Lower the bounds of the jobs that may start earlier since more is free in ``[start, end)``.
 
     Those start where enough is free for long enough, if a part of that time lies in it.
     """
+    widths, lengths, bounds = known
     begin = _at(times, nb, start)
     for row in range(len(widths)):
         width, at, fits = widths[row], begin, False
@@ -451,15 +441,7 @@ def _lower_bounds(
 
 @_compiled
 def _occupy(
-    times: Floats,
-    free: Integers,
-    nb: int,
-    start: float,
-    end: float,
-    size: int,
-    widths: Floats,
-    lengths: Floats,
-    bounds: Floats,
+    times: Floats, free: Integers, nb: int, start: float, end: float, size: int, known: Bounds
 ) -> int:
     """Subtract ``size`` in ``[start, end)``, from the beginning on; return the number of segments.
 
@@ -471,7 +453,7 @@ def _occupy(
         behind += times[behind] < end
         nb = _take(times, free, nb, start, at, end, behind, size)
         if size < 0:
-            _lower_bounds(times, free, nb, start, end, widths, lengths, bounds)
+            _lower_bounds(times, free, nb, start, end, known)
     return nb
 
 
@@ -496,9 +478,7 @@ def _replace_all(
     sizes: Integers,
     durations: Floats,
     starts: Floats,
-    widths: Floats,
-    lengths: Floats,
-    bounds: Floats,
+    known: Bounds,
 ) -> int:
     """Place jobs anew; return the number of segments, -1 if anything is taken that is not there.
 
@@ -508,6 +488,7 @@ def _replace_all(
     """
     if free[:nb].min() < 0:
         return -1
+    widths, lengths, bounds = known
     for job in range(len(sizes)):
         start, size, duration = starts[job], sizes[job], durations[job]
         end = start + duration
@@ -536,5 +517,5 @@ def _replace_all(
             nb = _take(times, free, nb, begin, at, until, behind, size)
         if start < end:
             start = max(start, begin + duration)
-            nb = _occupy(times, free, nb, start, end, -size, widths, lengths, bounds)
+            nb = _occupy(times, free, nb, start, end, -size, known)
     return nb
