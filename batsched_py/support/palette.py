@@ -6,6 +6,22 @@ The named ones are Okabe and Ito's palette, safe for the colour-blind. Source: M
 
 from __future__ import annotations
 
+__all__ = [
+    "BEHIND",
+    "BLACK",
+    "BLUE",
+    "CATEGORIES",
+    "CHANGES",
+    "GREEN",
+    "LINES",
+    "MANY",
+    "ORANGE",
+    "PURPLE",
+    "RECORDED",
+    "SKY",
+    "VERMILION",
+]
+
 BLUE = "#0072B2"
 ORANGE = "#E69F00"
 GREEN = "#009E73"
