@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import inf
+from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import Order, RankedJobs, find_place
-from batsched_py.model.site import Site
 from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.processors.sets import NO_PROCESSORS
 
-Reservation = Callable[[Job, Site], tuple[float, int]]
+if TYPE_CHECKING:
+    from batsched_py.model.site import Site
+
+Reservation = Callable[[Job, "Site"], tuple[float, int]]
 """(head, machine) -> shadow time (seconds: by when later jobs must end) and extra nodes (how many
 processors they may keep longer). It is called once a pass, if the head does not fit."""
 

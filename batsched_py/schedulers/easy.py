@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import takewhile
 from math import inf
+from typing import TYPE_CHECKING
 
 from batsched_py.model.job import Job
 from batsched_py.model.queue.orders import find_two_orders
-from batsched_py.model.site import Release, Site
 from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
+
+if TYPE_CHECKING:
+    from batsched_py.model.site import Release, Site
 
 
 class Easy(Backfilling):

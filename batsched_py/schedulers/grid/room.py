@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from math import inf
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from batsched_py.model.job import Job
-from batsched_py.model.queue.orders import RankedJobs
 from batsched_py.model.site import Site
 from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.placed import Placed, Reserved, Selection
 from batsched_py.schedulers.grid.spreading import Fragments, Spreading, split_into_fragments
+
+if TYPE_CHECKING:
+    from batsched_py.model.queue.orders import RankedJobs
 
 _ROUNDING = 1 + 1e-14
 """The factor by which rounding may change a time."""
