@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.options.option_values import finite
 from batsched_py.processors.sets import ProcessorSet
 
 HOME = "home"
@@ -98,7 +97,10 @@ def parse_sites(text: str) -> GridSites:
 
 
 def _speed(given: str, text: str | None) -> float:
-    speed = finite(text or "1")
+    try:
+        speed = float(text or 1)
+    except ValueError:
+        speed = 0.0
     if not 1 / MOST_TIMES <= speed <= MOST_TIMES:
         raise UsageError(
             f"{given}: a speed of {text}, expected a number above 0, {1 / MOST_TIMES:g} to "
