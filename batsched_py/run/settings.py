@@ -182,14 +182,17 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     warm_up: Annotated[
         str | float | None,
         _measured(
-            "Jobs submitted in so much time from the first submission on load the machine, but are "
-            "not measured; such as '4 weeks'.",
+            "Jobs submitted within this time of the first submission load the machine, but are not "
+            "measured; such as '4 weeks'.",
             "TIME",
         ),
     ] = None
     cool_down: Annotated[
         str | float | None,
-        _measured("Nor those submitted in so much time before the last submission.", "TIME"),
+        _measured(
+            "Jobs submitted within this time of the last submission are not measured either.",
+            "TIME",
+        ),
     ] = None
     budgets: Annotated[
         Budgets | str | None,

@@ -214,8 +214,7 @@ def _make_simple(name: str, kind: str, fields: ProfileFields) -> Profile:
             try:
                 re.compile(fields.regex)
             except (re.error, OverflowError, RecursionError) as error:
-                wrong = f"regex {fields.regex!r}: {error}"
-                raise WorkloadError(f"profile {name!r}: {wrong}") from None
+                raise WorkloadError(f"profile {name!r}: regex {fields.regex!r}: {error}") from None
             return Profile(None, return_code=code, body=fields)
     raise WorkloadError(
         f"profile {name!r}: type is {kind!r}, which only real Batsim runs: the embedded simulator "

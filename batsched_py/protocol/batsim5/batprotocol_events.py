@@ -212,8 +212,8 @@ def _probed(content: _Content) -> m.ProbeData:
     )
 
 
-def _switched(state: str, content: _Content, *, turned: bool) -> m.ResourceStateChanged:
-    hosts, state = content.set("host_ids"), str(content.get(state, int, 0))
+def _switched(member: str, content: _Content, *, turned: bool) -> m.ResourceStateChanged:
+    hosts, state = content.set("host_ids"), str(content.get(member, int, 0))
     return m.ResourceStateChanged(timestamp=0.0, resources=hosts, state=state, turned=turned)
 
 
