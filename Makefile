@@ -11,7 +11,7 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open claims real-page architecture docs clean
+.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open claims real-page architecture docs words clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -28,13 +28,14 @@ help:
 	@echo "make coverage    run the tests and say which lines none of them reaches"
 	@echo "make check       lint, types, import contracts"
 	@echo "make format      format the code"
-	@echo "make conformance write docs/conformance.md anew, from the logs and schedules in SHARED"
-	@echo "make user-models write docs/user-models.md anew, from the logs in SHARED"
-	@echo "make semi-open   write docs/semi-open.md and its pictures anew"
-	@echo "make claims      write docs/claims.md anew; what is in RESULTS is judged anew for it"
-	@echo "make real-page   write docs/real.md anew, with the Batsim on PATH"
-	@echo "make architecture draw the picture of docs/architecture.md anew, from the imports"
-	@echo "make docs        write the documentation as a site to build/site"
+	@echo "make conformance write docs/validation/conformance.md anew, from the logs and schedules in SHARED"
+	@echo "make user-models write docs/validation/user-models.md anew, from the logs in SHARED"
+	@echo "make semi-open   write docs/validation/semi-open.md and its pictures anew"
+	@echo "make claims      write docs/validation/claims.md anew; what is in RESULTS is judged anew for it"
+	@echo "make real-page   write docs/validation/real-batsim.md anew, with the Batsim on PATH"
+	@echo "make architecture draw the picture of docs/project/architecture.md anew, from the imports"
+	@echo "make words       check the wording, sentences and links of all pages and messages"
+	@echo "make docs        write the website to build/site"
 	@echo "make bench       measure the speed of everything, as ratios"
 
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check
@@ -121,12 +122,15 @@ check: $(VENV)/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+words: $(VENV)/installed
+	$(BIN)/python docs/words.py
+
 format: $(VENV)/installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 # BENCH='--quick' takes two minutes; the large logs are found by BATSCHED_LOGS. The version to be
-# remembered is kept by BENCH='--keep benchmarks/history.jsonl --page docs/performance.md'.
+# remembered is kept by BENCH='--keep benchmarks/history.jsonl --page docs/validation/performance.md'.
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks $(BENCH)
 
@@ -156,7 +160,7 @@ $(VENV)/docs-installed: $(VENV)/installed pyproject.toml
 
 docs: $(VENV)/docs-installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "the site is in build/site: open build/site/index.html"
+	@echo "the website is in build/site: open build/site/index.html"
 
 clean:
 	rm -rf $(VENV) .venv-lowest .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* htmlcov

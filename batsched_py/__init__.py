@@ -14,8 +14,8 @@ This package has all the names that the author of a policy or of a user model ne
 
 and :func:`simulate`, which runs it: ``simulate("log.swf", scheduler="greedy.py:Greedy")``.
 
-The names in ``__all__`` are public, as are those of a few more modules; docs/plugins.md has the
-list. Everything else is internal and may change with any version.
+The names in ``__all__`` are public, as are those of a few more modules; the page "Python API" has
+the list. Everything else is internal and may change with any version.
 """
 
 from __future__ import annotations

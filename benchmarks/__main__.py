@@ -1,4 +1,4 @@
-"""Measure the rows of docs/performance.md: see benchmarks/README.md."""
+"""Measure the rows of docs/validation/performance.md: see benchmarks/README.md."""
 
 from __future__ import annotations
 

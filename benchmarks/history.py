@@ -1,4 +1,4 @@
-"""The history of all rows, what became slower, and the table of docs/performance.md."""
+"""The history of all rows, what became slower, and the table of docs/validation/performance.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the site needs beside this folder: pages from the rest of the tree, and links to them."""
+"""Completes the website: pages from the rest of the tree, links to them, and the addresses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+
+from batsched_py.files.readers import read_toml
 
 ROOT = Path(__file__).parents[1]
 STUDIES = "experiments/batsched_studies"
@@ -36,6 +38,14 @@ def _images() -> dict[str, str]:
 
 PLACES = _pages() | _images()
 """Path in the project to path in the site, of all that does not lie in this folder."""
+
+
+def on_config(config: Any) -> Any:
+    """Set the addresses of the website and of the repository from ``[project.urls]``."""
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"].get("urls", {})
+    config.repo_url = urls.get("Repository")
+    config.site_url = urls.get("Documentation")
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -170,7 +170,7 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
         print(f"{names[0]} and {names[1]}: the same schedule of all {total} jobs ({path})")
         return
     hint = (
-        "; Batsim's clock may split an instant: see docs/batsim.md, Comparing two back ends"
+        "; Batsim's clock may split an instant: see docs/how-to/batsim.md, Comparing two back ends"
         if {"batsim", "docker"} & set(names)
         else ""
     )

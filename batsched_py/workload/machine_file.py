@@ -1,6 +1,6 @@
 """Reads machine files: nodes, partitions with their limits, and outages of an HPC site.
 
-A TOML file that ``batsched-py import`` drafts and a person corrects; docs/machines.md has all keys.
+A TOML file that ``batsched-py import`` drafts and the user corrects.
 """
 
 from __future__ import annotations

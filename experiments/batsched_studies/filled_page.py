@@ -29,9 +29,9 @@ def make_page_parser(study: str, page: Path, shared: str = "") -> ArgumentParser
 
     ``shared`` is the help of the option ``--shared``; without it there is no such option.
     """
-    description = f"Write docs/{page.name}."
+    description = f"Write docs/validation/{page.name}."
     parser = ArgumentParser(f"python -m batsched_studies.{study}", description=description)
     if shared:
         parser.add_argument("--shared", type=Path, required=True, help=shared)
-    parser.add_argument("--output", type=Path, default=page, help=f"default: docs/{page.name}")
+    parser.add_argument("--output", type=Path, default=page, help="the page")
     return parser

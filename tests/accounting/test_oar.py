@@ -190,7 +190,7 @@ def test_the_query_of_the_page(oar: Run) -> None:
 
     SQLite has another name for what joins texts.
     """
-    page = (Path(__file__).parents[2] / "docs" / "accounting.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "accounting.md").read_text()
     query = re.search(r"```sql\n(.*?)```", page, re.S)[1]
     query = re.sub(r"string_agg\((.*?), ' '\)", r"group_concat(\1)", query)
     database = sqlite3.connect(":memory:")

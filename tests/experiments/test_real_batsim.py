@@ -1,4 +1,4 @@
-"""The study behind docs/real.md, with the embedded simulator in Batsim's place."""
+"""The study behind real-batsim.md, with the embedded simulator in Batsim's place."""
 
 from __future__ import annotations
 

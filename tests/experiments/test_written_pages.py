@@ -87,7 +87,7 @@ def test_the_twin_of_batsched(shared: Path, run: str) -> None:
     assert equal == total
 
 
-# The page docs/user-models.md is what its command writes now; the quick parts, -------------------
+# The page user-models.md is what its command writes now; the quick parts,-----------------------
 
 
 USER_MODELS = user_models_page.PAGE.read_text(encoding="utf-8")
@@ -138,7 +138,7 @@ def test_facts_of_kth(shared: Path) -> None:
     assert row in section("Facts of site-level simulation")
 
 
-# The page docs/semi-open.md is what its command writes; its verdicts on small s-------------------
+# The page semi-open.md is what its command writes; its verdicts on small s----------------------
 
 
 RESPONSE = "Constant p: the think rate has no effect on the response"

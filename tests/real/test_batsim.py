@@ -1,4 +1,4 @@
-"""Real Batsim gives what docs/real.md says, case by case; Batsim 5 what the embedded one gives."""
+"""Real Batsim gives what its page shows, case by case; Batsim 5 what the embedded one gives."""
 
 from __future__ import annotations
 

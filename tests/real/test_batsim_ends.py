@@ -131,7 +131,7 @@ def test_it_does_not_wait_for_a_serve_that_was_ended(
 
 def test_the_page_works_from_an_empty_folder(tmp_path: Path) -> None:
     """All commands of "Two processes by hand", with an endpoint that nobody else has."""
-    page = (ROOT / "docs/batsim.md").read_text()
+    page = (ROOT / "docs/how-to/batsim.md").read_text()
     (section,) = re.findall(r"^## Two processes by hand\n(.*?)^## ", page, re.DOTALL | re.MULTILINE)
     lines = re.findall(r"^\$ (.*)$", section.replace("\\\n", ""), re.MULTILINE)
     assert sum(line.startswith("batsim ") for line in lines) == 2

@@ -14,7 +14,7 @@ from batsched_py.report import Report
 from batsched_py.report.kit.selection import Quantity, Runs
 from batsched_py.report.kit.texts import read_published
 
-PAGE = Path(__file__).parents[2] / "docs" / "reports.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "reports.md"
 WAIT = Quantity("wait", "mean_waiting_time", "wait (min)", 1 / 60)
 
 

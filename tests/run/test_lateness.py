@@ -17,7 +17,7 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.models.rigid import Rigid
 
-PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "tutorials" / "own-policy.md").read_text()
 CODE = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 RELAY = next(code for code in CODE if "class Relay" in code)
 MADE_UP = {"site": {"weeks": 1, "nb_users": 3}, "synthetic": {"jobs": 20}}

@@ -197,7 +197,7 @@ def test_every_setting_is_everywhere() -> None:
     options = {option.name for option in typer.main.get_command(app).params}
     assert set(SETTINGS) == set(fields) - {"log"} <= options
     assert set(Run.__struct_fields__) == set(fields) - SUGAR
-    page = (ROOT / "docs" / "settings.md").read_text().partition("## Exit codes")[0]
+    page = (ROOT / "docs" / "reference" / "options.md").read_text().partition("## Exit codes")[0]
     listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert sorted(listed) == sorted(fields)
     with pytest.raises(UsageError, match="first argument"):

@@ -1,4 +1,4 @@
-"""Jobs of OAR, as a query of its database gives them; docs/accounting.md has the query.
+"""Jobs of OAR, as a query of its database gives them; docs/how-to/accounting.md has the query.
 
 Source: the schema of OAR's database (tables jobs, moldable_job_descriptions, assigned_resources,
 job_types, resources).
@@ -123,10 +123,7 @@ class Oar(AccountingSystem):
                 return False  # a file that goes on where the last one ended
             problem = "JSON" if fields[0].startswith("{") else "no names of columns"
             needed = ", ".join(COLUMNS[what][0] for what in _NEEDED)
-            raise InputError(
-                f"{path}:1: {problem}: expected {needed}, ... as the query in docs/accounting.md "
-                "gives them"
-            )
+            raise InputError(f"{path}:1: {problem}: expected the columns {needed}")
         sizes = "nodes" if self._options.in_nodes else "resources"
         self._at = find_columns(COLUMNS, fields, path, *_NEEDED, sizes)
         self._header = fields

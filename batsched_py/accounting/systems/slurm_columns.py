@@ -127,7 +127,7 @@ def _no_header(line: str, delimiter: str) -> str:
     """Say what is wrong with a first line that names no columns."""
     expected = f"expected names of columns with {delimiter!r} between them"
     if line.startswith("{"):
-        return f"JSON, as of sacct --json: {expected}; call sacct as docs/accounting.md shows"
+        return f"JSON, as of sacct --json: {expected}; call sacct with --parsable2"
     if sum(word.lower() in _KNOWN for word in line.split()) >= 2:
         return f"no columns of sacct --parsable2: {expected}"
     for other in ("|", ",", ";", "\t"):

@@ -50,7 +50,7 @@ def _with_options(*without: str) -> Callable[[Callable[..., None]], Callable[...
 def slurm(records: _Records, out: _Out, *, options: ImportOptions) -> None:
     """Import what `sacct --parsable2` writes, with its header line.
 
-    docs/accounting.md has the call of sacct. Jobs that had not ended are left out, and counted.
+    Jobs that had not ended are left out, and counted.
     """
     from batsched_py.accounting.systems.slurm import Slurm
 
@@ -75,7 +75,7 @@ def pbs(records: _Records, out: _Out, *, options: ImportOptions) -> None:
 def oar(records: _Records, out: _Out, *, options: ImportOptions) -> None:
     """Import jobs of OAR, as CSV with a header line from its database.
 
-    docs/accounting.md has the query. Jobs that had not ended are left out, and counted.
+    docs/how-to/accounting.md has the query. Jobs that had not ended are left out, and counted.
     """
     from batsched_py.accounting.systems.oar import Oar
 

@@ -1,7 +1,7 @@
 """Tools for reports of studies: select and pair runs, make tables and charts.
 
 A study has its own axes, claims, published numbers and special figures, and uses these tools for
-the rest, as users' own studies may; see ``docs/reports.md``. The names in ``__all__`` are public;
+the rest, as users' own studies may. The names in ``__all__`` are public;
 each is imported when it is first used, as the library of charts takes a second.
 """
 

@@ -94,7 +94,7 @@ class Launcher:
         path = shutil.which(name)
         if path is None:
             raise UsageError(
-                f"there is no program {name!r}: install Batsim (docs/batsim.md), say where it "
+                f"there is no program {name!r}: install Batsim, say where it "
                 f"is with {parameter('batsim')}, or use {parameter('backend')} docker"
             )
         return {"batsim": path}

@@ -42,7 +42,7 @@ class Dynp(OrderSwitching):
     ``ljf-preferred``. ``when`` is ``full`` (at submissions and ends) or ``half`` (at submissions).
     ``slackness`` percent a new policy must be better than the old one. ``first_jobs`` (of each
     plan) and ``within`` (hours until the planned start) restrict the jobs that count.
-    ``preferred_reading`` and ``legacy_fcfs_list_order`` are explained in docs/policies.md, and
+    ``preferred_reading`` and ``legacy_fcfs_list_order`` are of the study dynP, and
     ``limits``, ``begins``, ``admission`` are those of ``planning``.
 
     Source: A. Streit's thesis (Paderborn), 2003, chapter 4.

@@ -19,7 +19,7 @@ class Planning:
 
     ``order`` is ``fcfs``, ``sjf``, ``ljf`` or another one that does not change with the clock.
     ``backfilling=false`` never places a job before those placed already. ``limits`` are rules of
-    the site for when jobs may start, see docs/policies.md, ``begins`` the weekday and time of day
+    the site for when jobs may start, ``begins`` the weekday and time of day
     at time 0 for them. ``admission`` says what an advance reservation must not displace:
     ``against_full_plan`` (as the thesis says), or ``against_running_and_reserved``.
 

@@ -1,1 +1,1 @@
-"""The page docs/claims.md, which collects the claims of all studies."""
+"""The page docs/validation/claims.md, which collects the claims of all studies."""

@@ -1,4 +1,4 @@
-"""The command ``python -m batsched_studies.claims``, which writes docs/claims.md."""
+"""The command ``python -m batsched_studies.claims``, which writes docs/validation/claims.md."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Writes docs/claims.md: the claims of each study and their verdicts, from campaign results.
+"""Writes claims.md: the claims of each study and their verdicts, from campaign results.
 
 All campaigns take some 40 hours, and need not run on one machine: verdicts are stored in
 ``judged.json``, where new results replace the stored verdicts of their campaigns.
@@ -26,7 +26,7 @@ from batsched_studies.filled_page import DOCS, fill_template
 
 AT_SIZE = "claims/at_size"
 """The campaign file that lists the campaigns of the page."""
-PAGE = DOCS / "claims.md"
+PAGE = DOCS / "validation" / "claims.md"
 KEPT = Path(__file__).with_name("judged.json")
 TEXT = Path(__file__).with_name("template.md")
 
@@ -64,7 +64,7 @@ def merge_verdicts(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> 
 
 
 def make_page(judged: Mapping[str, Judged], file: str = AT_SIZE) -> str:
-    """Return docs/claims.md: all campaigns with verdicts, in the order of the campaign file.
+    """Return the page: all campaigns with verdicts, in the order of the campaign file.
 
     The number of planned runs is that of the present campaign files.
     """

@@ -1,1 +1,1 @@
-"""Compares our policies with published schedules and recorded runs: docs/conformance.md."""
+"""Compares our policies with published schedules and recorded runs: conformance.md."""

@@ -1,4 +1,4 @@
-"""The command ``python -m batsched_studies.conformance``, which writes docs/conformance.md."""
+"""The command ``python -m batsched_studies.conformance``, which writes conformance.md."""
 
 from batsched_py.files.writers import write_whole
 from batsched_studies.conformance.page import PAGE, make_page

@@ -1,4 +1,4 @@
-"""Writes docs/conformance.md: our policies compared with published schedules and recorded runs.
+"""Writes conformance.md: our policies compared with published schedules and recorded runs.
 
     python -m batsched_studies.conformance --shared ../shared
 
@@ -18,7 +18,7 @@ from batsched_studies.conformance import published_schedules, recorded_runs
 from batsched_studies.dynp.measures import METRICS
 from batsched_studies.filled_page import DOCS, fill_template, format_line
 
-PAGE = DOCS / "conformance.md"
+PAGE = DOCS / "validation" / "conformance.md"
 
 TEXT = Path(__file__).with_name("template.md")
 
@@ -106,7 +106,7 @@ def make_recorded_parts(shared: Path) -> dict[str, str]:
 
 
 def make_page(shared: Path) -> str:
-    """Return docs/conformance.md as Markdown."""
+    """Return docs/validation/conformance.md as Markdown."""
     parts = {
         "published": make_published_section(shared),
         **make_recorded_parts(shared),

@@ -1,1 +1,1 @@
-"""Compares real Batsim with the embedded simulator, case by case: docs/real.md."""
+"""Compares real Batsim with the embedded simulator, case by case: real-batsim.md."""

@@ -1,4 +1,4 @@
-"""The command ``python -m batsched_studies.real_batsim``, which writes docs/real.md."""
+"""The command ``python -m batsched_studies.real_batsim``, which writes real-batsim.md."""
 
 import shutil
 import sys
@@ -12,7 +12,7 @@ from batsched_studies.real_batsim.page import PAGE, make_page
 parser = make_page_parser("real_batsim", PAGE)
 arguments = parser.parse_args()
 if shutil.which("batsim") is None:
-    parser.exit(2, "there is no program 'batsim' on PATH: docs/batsim.md says how to install it\n")
+    parser.exit(2, "there is no program 'batsim' on PATH, which this page needs\n")
 try:
     write_whole(arguments.output, make_page(partial(print, file=sys.stderr)))
 except BatschedError as error:

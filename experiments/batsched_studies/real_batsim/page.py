@@ -1,4 +1,4 @@
-"""Writes docs/real.md: real Batsim compared with the embedded simulator, case by case.
+"""Writes real-batsim.md: real Batsim compared with the embedded simulator, case by case.
 
     python -m batsched_studies.real_batsim
 
@@ -22,7 +22,7 @@ from batsched_studies.filled_page import DOCS, fill_template, format_line
 from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import Comparison, compare_sides, mean_wait
 
-PAGE = DOCS / "real.md"
+PAGE = DOCS / "validation" / "real-batsim.md"
 TEXT = Path(__file__).with_name("template.md")
 NOT_KNOWN = "The cause is not known"
 
@@ -86,7 +86,7 @@ def make_equal_row(group: str, equal: Sequence[tuple[Case, Comparison]]) -> str:
 
 
 def make_page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:
-    """Return docs/real.md as Markdown; ``tell`` gets a line of progress for each case."""
+    """Return the page as Markdown; ``tell`` gets a line of progress for each case."""
     results = _results(tell, cases)
     done = list(zip(cases, results, strict=True))
     equal = [(case, compared) for case, compared in done if compared.all_equal]

@@ -1,6 +1,6 @@
 """Other ways in which users react: Zakay's user models on the infrastructures of the study.
 
-The models are those of N. Zakay, PhD thesis, chapters 4 and 5, see ``docs/users.md``. ``adjusted``
+The models are those of N. Zakay, PhD thesis, chapters 4 and 5. ``adjusted``
 keeps think times as a60 does, batch by batch; ``distribution`` draws them within hours of work;
 ``fluid`` lets the work flow into recorded sessions; ``tbuos`` is ``fluid`` with resampled users,
 whose long-term ones begin again when they have submitted all their jobs.

@@ -1,4 +1,4 @@
-"""The command ``python -m batsched_studies.semi_open``, which writes docs/semi-open.md."""
+"""The command ``python -m batsched_studies.semi_open``, which writes semi-open.md."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Writes docs/semi-open.md and its pictures: the models of chapter 6 of Zakay's thesis.
+"""Writes docs/validation/semi-open.md and its pictures: the models of chapter 6 of Zakay's thesis.
 
 python -m batsched_studies.semi_open
 """
@@ -18,7 +18,7 @@ from batsched_studies.semi_open import reopening, tables
 from batsched_studies.semi_open.verdicts import make_verdict_rows
 from batsched_users.analytic.reopen_queue import solve_constant
 
-PAGE = DOCS / "semi-open.md"
+PAGE = DOCS / "validation" / "semi-open.md"
 IMAGES = DOCS / "images"
 TEXT = Path(__file__).with_name("template.md")
 WIDTH, HEIGHT = 200, 150
@@ -32,7 +32,7 @@ FIELDS = {
 
 
 def make_page(measured: reopening.Measured) -> str:
-    """Return docs/semi-open.md as Markdown."""
+    """Return docs/validation/semi-open.md as Markdown."""
     parts = {
         "mixed": tables.make_mixed_rows(),
         "constant": tables.make_constant_rows(measured),

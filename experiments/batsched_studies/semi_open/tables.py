@@ -1,4 +1,4 @@
-"""The tables of docs/semi-open.md."""
+"""The tables of docs/validation/semi-open.md."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Compares measures of users with published ones: docs/user-models.md."""
+"""Compares measures of users with published ones: docs/validation/user-models.md."""

@@ -1,4 +1,4 @@
-"""The command ``python -m batsched_studies.user_models``, which writes docs/user-models.md."""
+"""The command ``python -m batsched_studies.user_models``, which writes user-models.md."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The logs that docs/user-models.md measures, and the printed numbers to compare with."""
+"""The logs that user-models.md measures, and the printed numbers to compare with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes docs/user-models.md: measures of the user layer compared with the published ones.
+"""Writes user-models.md: measures of the user layer compared with the published ones.
 
     python -m batsched_studies.user_models --shared ../shared
 
@@ -17,7 +17,7 @@ from batsched_studies.user_models import locality, sessions, thinking
 from batsched_studies.user_models.logs import HERE, PRINTED
 from batsched_users.models.site import SHIPPED, SiteDistributions
 
-PAGE = DOCS / "user-models.md"
+PAGE = DOCS / "validation" / "user-models.md"
 TEXT = Path(__file__).with_name("template.md")
 SEEDS_OF = {log: range(locality.SEEDS if log != "CEA-Curie" else 0) for log in HERE}
 """The seeds of the resampled workloads of each log; none for the largest log, to save time."""
@@ -61,6 +61,6 @@ def format_mean_run_time() -> str:
 
 
 def make_page(shared: Path, workers: int) -> str:
-    """Return docs/user-models.md as Markdown."""
+    """Return docs/validation/user-models.md as Markdown."""
     parts = {**make_tables(shared, workers), "mean_run_time": format_mean_run_time()}
     return fill_template(TEXT, parts)
