@@ -42,7 +42,7 @@ PLACES = _pages() | _images()
 
 def on_config(config: Any) -> Any:
     """Set the addresses of the website and of the repository from ``[project.urls]``."""
-    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"].get("urls", {})
+    urls = read_toml(ROOT / "pyproject.toml")["project"].get("urls", {})
     config.repo_url = urls.get("Repository")
     config.site_url = urls.get("Documentation")
     return config

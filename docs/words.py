@@ -140,8 +140,8 @@ def check_page(page: Path) -> Iterator[Problem]:
                 yield Problem(page, line, f"a sentence of {length} words: {sentence[:60]}...")
         if (length := len(text.split())) > LONGEST_PAGE:
             yield Problem(page, 1, f"{length} words: at most {LONGEST_PAGE} on a page")
-    for number, line in enumerate(text.splitlines(), 1):
-        if re.match(r"\|[-| :]+\|$", line) and (columns := line.count("|") - 1) > MOST_COLUMNS:
+    for number, row in enumerate(text.splitlines(), 1):
+        if re.match(r"\|[-| :]+\|$", row) and (columns := row.count("|") - 1) > MOST_COLUMNS:
             yield Problem(page, number, f"a table of {columns} columns: at most {MOST_COLUMNS}")
     yield from _check_links(page, _without_code(text))
 

@@ -2,8 +2,9 @@
 
 It is made for examples and tests where no log of the archive is at hand: a machine of 64
 processors, some 50 users who work in sessions and wait for their jobs, two months. It is *not*
-fitted to any machine; nothing learned from it is a finding about a real one. The model is on the
-website (``docs/reference/sample-log.md``); the format is the Standard Workload Format 2.2 (Chapin et al., JSSPP
+fitted to any machine; nothing learned from it is a finding about a real one. The model is
+described in ``docs/reference/sample-log.md``; the format is the Standard Workload Format 2.2
+(Chapin et al., JSSPP
 1999; Feitelson's archive).
 
 All draws are made from ``random.Random(seed).random()``, whose stream Python guarantees, and
