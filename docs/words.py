@@ -72,7 +72,7 @@ class Problem(NamedTuple):
 
 def find_pages(root: Path = ROOT) -> list[Path]:
     """Return all Markdown files of the project that people read."""
-    patterns = ("*.md", "docs/**/*.md", "experiments/*/*/README.md", "*/README.md")
+    patterns = ("*.md", "docs/**/*.md", "experiments/*/*/README.md", "[a-z]*/README.md")
     return sorted({page for pattern in patterns for page in root.glob(pattern)})
 
 
