@@ -10,7 +10,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,9 +49,13 @@ WORDING = {
     r"\bstand-in\b": "embedded simulator",
     r"\bkill limits?\b": "walltime",
     r"\b(he|his|him)\b": "they, their",
-    r"\bno longer\b": "describe the present only",
 }
 """Phrases that no text has, as regular expressions, and what to write instead."""
+HISTORY = {
+    r"\bno longer\b|\bthis page said\b|\bused to be\b|\bwas added in\b": "describe the present",
+    r"\bwe tried\b|\bwe found\b": "state the result",
+}
+"""Phrases that no page but the list of changes has."""
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s#:]*)(#[^)\s]+)?\)")
 _CODE = re.compile(r"^```.*?^```[^\n]*$|<!--.*?-->", re.S | re.M)
 _INLINE = re.compile(r"`[^`]*`")
@@ -122,9 +126,11 @@ def find_anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in plain}
 
 
-def check_wording(path: Path, line: int, text: str) -> Iterator[Problem]:
-    """Yield the phrases of :data:`WORDING` in a text, whose first line is ``line``."""
-    for pattern, instead in WORDING.items():
+def check_wording(
+    path: Path, line: int, text: str, wording: Mapping[str, str] = WORDING
+) -> Iterator[Problem]:
+    """Yield the phrases of ``wording`` in a text, whose first line is ``line``."""
+    for pattern, instead in wording.items():
         for found in re.finditer(pattern, text, re.I):
             place = line + text.count("\n", 0, found.start())
             yield Problem(path, place, f"{found[0]!r}: {instead}")
@@ -134,7 +140,9 @@ def check_page(page: Path) -> Iterator[Problem]:
     """Yield the problems of a Markdown page."""
     text = page.read_text()
     if page.name not in NO_LIMIT:
-        yield from check_wording(page, 1, _INLINE.sub("CODE", _without_code(text)))
+        yield from check_wording(
+            page, 1, _INLINE.sub("CODE", _without_code(text)), WORDING | HISTORY
+        )
         for line, sentence in find_sentences(text):
             if (length := len(sentence.split())) > LONGEST_SENTENCE:
                 yield Problem(page, line, f"a sentence of {length} words: {sentence[:60]}...")

@@ -50,7 +50,7 @@ def test_problems_of_a_page(text: str, found: list[tuple[int, str]], tmp_path: P
 def test_problems_of_a_source(tmp_path: Path) -> None:
     source = tmp_path / "module.py"
     source.write_text(
-        '"""It is fine.\n\nIt is told twice."""\n\nis_told = 1  # so many\nx = f"hangs on {is_told}"\n'
+        '"""It is.\n\nIt is told."""\n\nis_told = 1  # so many\nx = f"hangs on {is_told}"\n'
     )
     assert sorted(problem.line for problem in words.check_source(source)) == [3, 5, 6]
 
