@@ -166,10 +166,10 @@ def draw_sessions() -> None:
 
     drawing.text(24, 30, "Recorded", anchor="start", size=16, bold=True)
     drawing.text(24, 242, "Replayed on a slower machine", anchor="start", size=16, bold=True)
-    recorded = ((8.5, 8.5, 9.0), (8.6, 8.8, 9.2), (9.5, 9.7, 11.0), (13.0, 13.0, 14.5))
-    recorded += ((13.3, 13.6, 15.0),)
-    replayed = ((8.5, 8.7, 9.45), (8.6, 9.0, 9.6), (9.5, 10.4, 12.35), (14.35, 14.8, 17.05))
-    replayed += ((14.65, 15.4, 17.5),)
+    recorded = [(8.5, 8.5, 9.0), (8.6, 8.8, 9.2), (9.5, 9.7, 11.0), (13.0, 13.0, 14.5)]
+    recorded.append((13.3, 13.6, 15.0))
+    replayed = [(8.5, 8.7, 9.45), (8.6, 9.0, 9.6), (9.5, 10.4, 12.35), (14.35, 14.8, 17.05)]
+    replayed.append((14.65, 15.4, 17.5))
     tops = (76, 98, 120, 76, 98)
     for jobs, shift, sessions in (
         (recorded, 0, ((8.5, 11.0), (13.0, 15.0))),
@@ -330,9 +330,9 @@ def draw_pairs() -> None:
         return 296 - (value - 4) * 19
 
     drawing.text(24, 30, "Bounded slowdown, ten seeds", anchor="start", size=16, bold=True)
-    for value in range(5, 20, 5):
-        drawing.line((60, height(value)), (330, height(value)), colour=LINE, width=1)
-        drawing.text(52, height(value) + 4, str(value), anchor="end", size=12, colour=QUIET)
+    for tick in range(5, 20, 5):
+        drawing.line((60, height(tick)), (330, height(tick)), colour=LINE, width=1)
+        drawing.text(52, height(tick) + 4, str(tick), anchor="end", size=12, colour=QUIET)
     for pair in zip(*slowdowns, strict=True):
         drawing.line((130, height(pair[0])), (260, height(pair[1])), colour="#9aa4ae", width=1)
     for x, side, values, colour in (
@@ -340,8 +340,8 @@ def draw_pairs() -> None:
         (260, 1, slowdowns[1], ORANGE),
     ):
         mean = mean_interval(values)
-        for value in values:
-            drawing.dot(x, height(value), colour)
+        for slowdown in values:
+            drawing.dot(x, height(slowdown), colour)
         beside = x + 34 * side
         drawing.line(
             (beside, height(mean.low)), (beside, height(mean.high)), colour=colour, width=4
