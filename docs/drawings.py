@@ -105,8 +105,8 @@ class Drawing:
         """Write the picture to docs/images."""
         lines = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height:g}" '
-            f'width="{WIDTH}" height="{self.height:g}" font-family="system-ui, Helvetica, '
-            f'Arial, sans-serif" role="img">',
+            f'width="{WIDTH}" height="{self.height:g}" font-family="Arial, Helvetica, '
+            f'sans-serif" role="img">',
             f"<title>{escape(self.title)}</title>",
             f'<rect width="{WIDTH}" height="{self.height:g}" rx="12" fill="#ffffff"/>',
             *self.parts,
@@ -143,7 +143,7 @@ def draw_loops() -> None:
     )
     drawing.line((24, 158), (676, 158), colour=LINE)
     drawing.line((640, 258), (640, 298), (98, 298), (98, 266), colour=GREEN, width=2, arrow=True)
-    drawing.box(268, 286, 204, 24, "#ffffff")
+    drawing.box(242, 286, 256, 24, "#ffffff")
     drawing.text(370, 303, "users learn that jobs have ended", size=13, colour=GREEN)
     drawing.text(
         350, 334, "A slower machine: users go on later, and the queue grows less.", size=13
@@ -221,7 +221,7 @@ def draw_conversion() -> None:
         ("recorded end", "38,378 s", (0, 1, 2)),
         ("work", "1,690 s", (2,)),
         ("walltime", "7,200 s", (2, 3)),
-        ("size", "8 processors", (4, 5)),
+        ("size (processors)", "8", (4, 5)),
         ("user", "23", (6,)),
     )
     drawing.text(
