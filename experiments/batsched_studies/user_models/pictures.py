@@ -59,15 +59,15 @@ def measure_hours(jobs: JobColumns) -> Any:
 def draw_weeks(recorded: Any, hours: dict[str, Any]) -> Any:
     """Draw the hours of each user model over those that were recorded, two panels a row."""
     most = max(recorded.max(), *(shares.max() for shares in hours.values()))
-    axis = alt.Axis(values=[*range(12, 168, 24)], labelExpr=_DAY, grid=False, ticks=False)
-    scale = alt.Scale(domain=[0, 168], nice=False)
+    axis: Any = alt.Axis(values=[*range(12, 168, 24)], labelExpr=_DAY, grid=False, ticks=False)
+    scale: Any = alt.Scale(domain=[0, 168], nice=False)
     panels = []
     for model, shares in hours.items():
         frame = pd.DataFrame({"hour": np.arange(169)})
         frame["recorded"] = np.append(recorded, recorded[-1])
         frame["model"] = np.append(shares, shares[-1])
         base = alt.Chart(frame).encode(x=alt.X("hour:Q", title=None, axis=axis, scale=scale))
-        y = {"title": "% of the jobs, per hour", "scale": alt.Scale(domain=[0, most])}
+        y: dict[str, Any] = {"title": "% of the jobs, per hour", "scale": alt.Scale(domain=[0, most])}
         area = base.mark_area(interpolate="step-after", color="#bbbbbb").encode(
             y=alt.Y("recorded:Q", **y)
         )
