@@ -133,7 +133,7 @@ def resampled(shifts: dict[str, list[float]], replay: str = "a60", log: str = KT
     runs = []
     for name, days in shifts.items():
         for replication, more in enumerate(days):
-            run = make_run(name, replay, log, people="resampled", replication=replication)
+            run = make_run(name, replay, log, drawn_users="resampled", replication=replication)
             runs.append(run | {"mean_lateness": run["mean_lateness"] + more * DAY})
     return pd.DataFrame(runs)
 

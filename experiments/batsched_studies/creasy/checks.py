@@ -106,8 +106,8 @@ SHAPES: dict[str, Callable[[float], float]] = {
     "log-normal, sigma 1": lambda p: exp(NormalDist().inv_cdf(p) - 0.5),
     "log-normal, sigma 2": lambda p: exp(2 * NormalDist().inv_cdf(p) - 2),
 }
-"""Assumed quantiles of a class's responses relative to their mean, which the paper omits.
-In our runs the logarithms of a class's responses have a standard deviation of 0.8 to 2.4."""
+"""Assumed quantiles of a class's turnaround times relative to their mean, which the paper omits.
+In simulations their logarithms have a standard deviation of 0.8 to 2.4."""
 
 
 def compute_continuation(means: Sequence[float], quantile: Callable[[float], float]) -> float:

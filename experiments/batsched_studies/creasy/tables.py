@@ -1,4 +1,4 @@
-"""The tables of the study: our results and published ones, with intervals over seeds."""
+"""The tables of the study: results and published numbers, with intervals over seeds."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def name_policy(alpha: Any) -> str:
 
 
 def make_published_tables(runs: Runs) -> Iterator[Table | None]:
-    """Yield tables that compare our results with the paper's, with 250 users."""
+    """Yield tables that compare the results with the paper's, with 250 users."""
     of_250 = runs.where(nb_users=250)
     rows: list[dict[str, Any]] = []
     for name in (*PRINTED, "bounded_slowdown", "continuation"):

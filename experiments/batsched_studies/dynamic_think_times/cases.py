@@ -153,10 +153,10 @@ def estimate_printed_median(printed: list[float]) -> Interval:
 
 
 def compute_distance(ours: pd.Series[float], printed: list[float]) -> float:
-    """Return how far our median is from a printed one, in standard errors of their difference.
+    """Return how many standard errors of the difference are between a median and a printed one.
 
-    The error of ours is that of its interval, nan for too few replications; that of the paper's
-    is by :func:`compute_median_error`.
+    The error of the simulated median is that of its interval, nan for too few replications; the
+    error of the paper's median is by :func:`compute_median_error`.
     """
     own = kit.median_interval(ours)
     theirs = compute_median_error(printed[0], printed[2], REPLICATIONS)
@@ -165,10 +165,11 @@ def compute_distance(ours: pd.Series[float], printed: list[float]) -> float:
 
 
 def compute_ratio_distance(ours: Interval, of: list[float], base: list[float]) -> float:
-    """Return how far our median ratio is from the ratio of two printed medians (standard errors).
+    """Return how far a median ratio is from the ratio of two printed medians (standard errors).
 
-    Distances are on the logarithm. The error of ours is that of its interval; that of the paper's
-    assumes that its two cases are independent, so it is rather too large.
+    Distances are on the logarithm. The error of the simulated ratio is that of its interval. The
+    error of the paper's ratio assumes that its two cases are independent, which is rather too
+    large.
     """
     own = np.log(ours.high / ours.low) / (2 * 1.96)
     theirs = [compute_median_error(low, high, REPLICATIONS) / mid for low, mid, high in (of, base)]
