@@ -160,7 +160,7 @@ def test_ranking_by_replication() -> None:
     order = table_of(report, "order_kth_sp2_1996_2_1_cln_requested").frame
     assert order["nb_right"].to_list() == [5, 6, 6, 6]
     assert order["clear"].to_list() == [False, True, True, True]
-    (said,) = [verdict for verdict in report.verdicts if "who happened" in verdict.claim]
+    (said,) = [verdict for verdict in report.verdicts if "which users the log has" in verdict.claim]
     assert said.holds is False
 
 

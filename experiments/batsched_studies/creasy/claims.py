@@ -64,7 +64,7 @@ def _against_easy(easy: Runs, most: Runs, reading: str) -> Iterator[Verdict]:
 
 
 def _amounts(runs: Runs, reading: str) -> Iterator[Verdict]:
-    """Yield for each alpha whether it changes responses by class as the paper prints."""
+    """Yield for each alpha whether it changes turnaround times by class as the paper prints."""
     by_alpha = runs.where(nb_users=250).by("alpha")
     for alpha in (MOST, MORE):
         if EASY not in by_alpha or alpha not in by_alpha:

@@ -119,7 +119,7 @@ def _by_class(runs: Runs, key: str, prefix: str, title: str) -> Figure | None:
 
 
 def draw_by_alpha(runs: Runs, suffix: str = "", reading: str = "") -> Iterator[Figure | None]:
-    """Yield figures of throughput, and response time by class, over alpha, with 250 users."""
+    """Yield figures of throughput, and turnaround time by class, over alpha, with 250 users."""
     of_250 = runs.where(nb_users=250)
     easy = of_250.where(alpha=EASY)
     alphas = {alpha: own for alpha, own in of_250.by("alpha").items() if alpha != EASY}

@@ -154,7 +154,7 @@ def draw_metrics(runs: Runs) -> Figure | None:
 
 
 def draw_readings(runs: Runs) -> Figure | None:
-    """Draw mean response against work for each interpretation, and the paper's medians."""
+    """Draw mean turnaround time against work for each interpretation, and the paper's medians."""
     names = ["paper", *runs.labels("reading")]
     rows: Rows = []
     for case, medians in c.list_published_cases() if len(names) > 2 else ():

@@ -50,7 +50,7 @@ def make_scheduler_table(runs: Runs) -> Table | None:
 
 
 def make_think_time_table(runs: Runs) -> Table | None:
-    """Return a table of the metrics with think times that grow with responses, over two hours'."""
+    """Return a table of the metrics with growing think times (lin), relative to two hours'."""
     keys = ("scheduler", "nodes")
     rows = list(_ratio_rows(runs, keys, "think", ("lin", "c120")))
     return _of_ratios("ratios", keys, rows, "think_times", title="lin / c120")

@@ -1,4 +1,4 @@
-"""Splits a log at a change of the site: the jobs known before it, and the jobs after it."""
+"""Splits a log at a change of machine or policy: the jobs known before it, and the jobs after."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def judge_claims(
 ) -> list[Verdict]:
     """Return a verdict for each claim and log with runs.
 
-    A claim of several comparisons holds if all that were made hold, and is inconclusive if one is.
+    A claim of several comparisons holds if all of them hold, and is inconclusive if one is.
     Saturated open runs do not count. The verdict is None if all runs are saturated, or if only one
     kind of a claim on changes and non-changes was run. A claim without runs has no log.
     """
