@@ -141,8 +141,9 @@ def draw_tbuos_ups() -> Any:
 
 def _intervals(rows: pd.DataFrame, name: str, title: str, colour: str) -> Any:
     """Draw ratios with their intervals, a line for each log, and a line at 1."""
-    value = alt.X(f"{name}:Q", title=title, scale=alt.Scale(zero=False, padding=10))
-    low = alt.X(f"{name}_low:Q", title=title)
+    scale, axis = alt.Scale(zero=False, padding=10), alt.Axis(tickCount=4)
+    value = alt.X(f"{name}:Q", title=title, scale=scale, axis=axis)
+    low = alt.X(f"{name}_low:Q", title=title, scale=scale, axis=axis)
     base = alt.Chart(rows).encode(y=alt.Y("log:N", title=None, sort=None))
     return alt.layer(
         _line_at(1, rows),
