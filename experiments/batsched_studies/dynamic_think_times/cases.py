@@ -54,8 +54,8 @@ def read(runs: pd.DataFrame) -> Runs:
 
     A run has one row for :data:`INNER` and one for :data:`WHOLE` (the column ``measured``), as far
     as ``measures.py`` measured it. ``busy`` is the time (weeks) that all users' chains spend in
-    cycles of response and think time. Think times are linear in the response time, so the mean
-    think time is that of the mean response.
+    cycles of turnaround and think time. Think times are linear in the turnaround time, so the
+    mean think time is that of the mean turnaround time.
     """
     parts = [_measured(runs, which, suffix) for which, suffix in _SUFFIXES.items()]
     there = [part for part in parts if len(part)]
@@ -97,8 +97,8 @@ def compute_needed_time(nodes: int, think: str, medians: Medians) -> dict[str, f
     """Return how much user time the published medians of a case need at least.
 
     ``jobs`` is the published workload divided by the mean area of a job, ``cycle`` the seconds of a
-    mean response and the think time after it, ``needed`` the weeks of all users, with one job after
-    another, and ``share`` the per cent of all active weeks, nights and weekends included.
+    mean turnaround and the think time after it, ``needed`` the weeks of all users, with one job at a
+    time, and ``share`` the per cent of all active weeks, nights and weekends included.
     """
     jobs, response = medians["work"][1] * 1e9 / compute_mean_area(nodes), medians["art"][1]
     weeks = compute_busy_weeks(jobs, response, think)

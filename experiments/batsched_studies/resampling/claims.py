@@ -106,10 +106,10 @@ def _of_metric(place: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def _placed(key: str, holds: bool | None, row: Any, printed: str = "") -> Verdict:
+    share = f", {row.below_low:.1%} to {row.below_high:.1%}" if _share(row).is_known else ""
     effect = (
         f"{row.recorded:.4g} against a median of {row.median:.4g} "
-        f"({row.low:.4g} to {row.high:.4g}; {_below(row)}, "
-        f"{row.below_low:.1%} to {row.below_high:.1%})"
+        f"({row.low:.4g} to {row.high:.4g}; {_below(row)}{share})"
     )
     thesis = PUBLISHED["words"].get(printed, "")
     return TEXTS.verdict(
