@@ -97,7 +97,7 @@ def compute_needed_time(nodes: int, think: str, medians: Medians) -> dict[str, f
     """Return how much user time the published medians of a case need at least.
 
     ``jobs`` is the published workload divided by the mean area of a job, ``cycle`` the seconds of a
-    mean turnaround and the think time after it, ``needed`` the weeks of all users, with one job at a
+    turnaround and the think time after it, ``needed`` the weeks of all users, with one job at a
     time, and ``share`` the per cent of all active weeks, nights and weekends included.
     """
     jobs, response = medians["work"][1] * 1e9 / compute_mean_area(nodes), medians["art"][1]
