@@ -385,8 +385,8 @@ def test_the_model_that_made_the_record_wins() -> None:
     assert next(iter(league["model"])) == "site"
     seen = table_of(page, "evidence_closed").frame
     assert one_row(seen, when="before")["busy"] <= 32 < one_row(seen, when="after")["busy"]
-    # A world is made under our policy, so its replay is what was recorded.
-    after, again = (one_row(seen, when=name) for name in ("after", "after, our policy"))
+    # A world is made under EASY, so its replay is what was recorded.
+    after, again = (one_row(seen, when=name) for name in ("after", "after, EASY"))
     assert again["wait"] == pytest.approx(after["wait"], rel=0.02)
     recent = one_row(table_of(page, "recent_closed").frame, model="site")
     for group in GROUPS:

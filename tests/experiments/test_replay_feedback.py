@@ -133,7 +133,7 @@ def resampled(shifts: dict[str, list[float]], replay: str = "a60", log: str = KT
     runs = []
     for name, days in shifts.items():
         for replication, more in enumerate(days):
-            run = make_run(name, replay, log, people="resampled", replication=replication)
+            run = make_run(name, replay, log, drawn_users="resampled", replication=replication)
             runs.append(run | {"mean_lateness": run["mean_lateness"] + more * DAY})
     return pd.DataFrame(runs)
 
@@ -160,7 +160,7 @@ def test_ranking_by_replication() -> None:
     order = table_of(report, "order_kth_sp2_1996_2_1_cln_requested").frame
     assert order["nb_right"].to_list() == [5, 6, 6, 6]
     assert order["clear"].to_list() == [False, True, True, True]
-    (said,) = [verdict for verdict in report.verdicts if "who happened" in verdict.claim]
+    (said,) = [verdict for verdict in report.verdicts if "which users the log has" in verdict.claim]
     assert said.holds is False
 
 

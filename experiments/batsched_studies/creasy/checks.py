@@ -47,9 +47,9 @@ def compute_machine_size(throughput: float, utilisation: float, area: float) -> 
 
 
 def bound_long_jobs_share(published: Mapping[str, Any]) -> tuple[float, float]:
-    """Return bounds on the part of EASY's mean response that jobs over 10 minutes cause (minutes).
+    """Return bounds on the part of EASY's mean turnaround by jobs over 10 minutes (minutes).
 
-    The mean response is a + b + c, the contributions of the three classes (share times mean).
+    The mean turnaround time is a + b + c, the contributions of the classes (share times mean).
     Under CREASY it is a (1 + da) + b (1 + db) + c (1 + dc), if the shares stay: the two
     equations leave one unknown, and a, b >= 0 bound c.
     """
@@ -64,10 +64,10 @@ def bound_long_jobs_share(published: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def compute_class_means(published: Mapping[str, Any], place: float) -> dict[str, tuple[float, ...]]:
-    """Return the mean responses (min) by class of run time, under EASY and under CREASY 6000.
+    """Return the mean turnaround times (min) by class of run time, under EASY and CREASY 6000.
 
     The classes are thirds of the jobs, so the means are three times the contributions to the mean
-    response. The printed numbers do not determine one of them (:func:`bound_long_jobs_share`): with
+    turnaround. The printed numbers leave one of them open (:func:`bound_long_jobs_share`): with
     ``place`` = 0 no time is spent on the shortest jobs, with 1 none on the middle ones.
     """
     low, high = bound_long_jobs_share(published)
@@ -87,8 +87,8 @@ def compute_class_means(published: Mapping[str, Any], place: float) -> dict[str,
 def compute_equal_wait(published: Mapping[str, Any]) -> tuple[float, float]:
     """Return the wait and the mean run time (min) if jobs of all classes wait equally under EASY.
 
-    Short and middle jobs then have nearly the same response; their mean run times are those of the
-    logs. Where long jobs wait longer, as under backfilling, they run for less.
+    Short and middle jobs then have nearly the same turnaround. Their mean run times are those of
+    the logs. Where long jobs wait longer, as under backfilling, they run for less.
     """
     low, high = 0.0, 1.0
     for _ in range(50):  # the classes' means approach each other from one side
@@ -106,15 +106,15 @@ SHAPES: dict[str, Callable[[float], float]] = {
     "log-normal, sigma 1": lambda p: exp(NormalDist().inv_cdf(p) - 0.5),
     "log-normal, sigma 2": lambda p: exp(2 * NormalDist().inv_cdf(p) - 2),
 }
-"""Assumed quantiles of a class's responses relative to their mean, which the paper omits.
-In our runs the logarithms of a class's responses have a standard deviation of 0.8 to 2.4."""
+"""Assumed quantiles of a class's turnaround times relative to their mean, which the paper omits.
+In simulations their logarithms have a standard deviation of 0.8 to 2.4."""
 
 
 def compute_continuation(means: Sequence[float], quantile: Callable[[float], float]) -> float:
     """Return the chance that users continue a session after a job, with equally large classes.
 
-    ``means`` are the mean responses (min) of the classes, ``quantile`` is the shape of each class.
-    The chance falls ever less steeply with the response, so it grows with their spread.
+    ``means`` are the mean turnaround times of the classes, ``quantile`` is the shape of each class.
+    The chance falls ever less steeply with the turnaround, so it grows with their spread.
     """
     factors = [quantile((step + 0.5) / _STEPS) for step in range(_STEPS)]
     middle = sum(factors) / _STEPS  # not quite 1: the tail is cut
@@ -123,7 +123,7 @@ def compute_continuation(means: Sequence[float], quantile: Callable[[float], flo
 
 
 def make_sessions_table() -> Table | None:
-    """Return a table of how much longer sessions can be under CREASY 6000, by printed responses."""
+    """Return a table of how much longer sessions can be under CREASY 6000, by printed numbers."""
     possible = [compute_class_means(PUBLISHED, place / _PLACES) for place in range(_PLACES + 1)]
     possible = [means for means in possible if list(means["easy"]) == sorted(means["easy"])]
     overall = dict(zip(("easy", "creasy"), find_published_pair(PUBLISHED, "response"), strict=True))

@@ -64,7 +64,7 @@ def _against_easy(easy: Runs, most: Runs, reading: str) -> Iterator[Verdict]:
 
 
 def _amounts(runs: Runs, reading: str) -> Iterator[Verdict]:
-    """Yield for each alpha whether it changes responses by class as the paper prints."""
+    """Yield for each alpha whether it changes turnaround times by class as the paper prints."""
     by_alpha = runs.where(nb_users=250).by("alpha")
     for alpha in (MOST, MORE):
         if EASY not in by_alpha or alpha not in by_alpha:
@@ -117,9 +117,9 @@ def _alike(runs: Runs, reading: str) -> Iterator[Verdict]:
         answers += [change.within(-ALIKE, ALIKE) for change in changes]
         most[name] = max(changes, key=_reach)
     holds = all_hold(answers)
-    told = ", ".join(f"{TITLES[name]} {format_change(change)}" for name, change in most.items())
+    listing = ", ".join(f"{TITLES[name]} {format_change(change)}" for name, change in most.items())
     worst = max(most, key=lambda name: _reach(most[name]))
-    texts: dict[str, Any] = {"changes": told, "within": ALIKE}
+    texts: dict[str, Any] = {"changes": listing, "within": ALIKE}
     effect = f"{TITLES[worst]} {format_change(most[worst])}"
     yield TEXTS.verdict("alike", holds, effect=effect, reading=reading, **texts)
 
@@ -135,11 +135,11 @@ def _monotone(runs: Runs, reading: str) -> Iterator[Verdict]:
     if len(scan) < 3:
         return
     steps = {a: scan[a].change("throughput", scan[before]) for before, a in pairwise(sorted(scan))}
-    told = ", ".join(f"to {alpha:g} {format_change(step)}" for alpha, step in steps.items())
+    listing = ", ".join(f"to {alpha:g} {format_change(step)}" for alpha, step in steps.items())
     least = min(steps, key=lambda alpha: steps[alpha].low)
     effect = f"{format_change(steps[least])} in the step to {least:g}"
     holds = all_hold(step.above(0) for step in steps.values())
-    yield TEXTS.verdict("monotone", holds, steps=told, effect=effect, reading=reading)
+    yield TEXTS.verdict("monotone", holds, steps=listing, effect=effect, reading=reading)
 
 
 def _marginal(runs: Runs, reading: str) -> Iterator[Verdict]:
@@ -150,14 +150,14 @@ def _marginal(runs: Runs, reading: str) -> Iterator[Verdict]:
     easy = by_alpha[EASY]
     most = by_alpha[MOST].change("throughput", easy)
     gains = {alpha: own.change("throughput", easy) for alpha, own in beyond.items()}
-    told = ", ".join(f"{alpha:,.0f}: {format_change(gain)}" for alpha, gain in gains.items())
+    listing = ", ".join(f"{alpha:,.0f}: {format_change(gain)}" for alpha, gain in gains.items())
     further = [own.change("throughput", by_alpha[MOST]) for own in beyond.values()]
     largest = max(further, key=_reach)
     yield TEXTS.verdict(
         "marginal",
         all_hold(gain.below(MARGINAL) for gain in further),
         most=format_change(most),
-        means=told,
+        means=listing,
         within=MARGINAL,
         effect=f"up to {format_change(largest)} above 6000",
         reading=reading,

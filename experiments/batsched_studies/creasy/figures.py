@@ -1,7 +1,7 @@
 """Figures 10 to 13 of the paper, and figures on machine sizes and possible gains.
 
-Policies differ by shape as well as by colour. Filled points and lines are ours, with 95 %
-intervals; open points are the paper's.
+Policies differ by shape as well as by colour. Filled points and lines are simulated,
+with 95 % intervals; open points are the paper's.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def draw_figures(runs: Runs) -> Iterator[Figure | None]:
     """Yield the figures of a campaign that varies the number of users."""
     for name in BY_USERS if len(runs.labels("nb_users")) > 1 else ():
         yield _by_users(runs, name)
-    yield _by_class(runs, "response_by_run_time", "", "mean response (min, square root)")
+    yield _by_class(runs, "response_by_run_time", "", "mean turnaround time (min, square root)")
     yield _by_class(runs, "slowdown_by_run_time", "slowdown_", "mean slowdown (square root)")
     yield from draw_by_alpha(runs)
 
@@ -119,7 +119,7 @@ def _by_class(runs: Runs, key: str, prefix: str, title: str) -> Figure | None:
 
 
 def draw_by_alpha(runs: Runs, suffix: str = "", reading: str = "") -> Iterator[Figure | None]:
-    """Yield figures of throughput, and response time by class, over alpha, with 250 users."""
+    """Yield figures of throughput, and turnaround time by class, over alpha, with 250 users."""
     of_250 = runs.where(nb_users=250)
     easy = of_250.where(alpha=EASY)
     alphas = {alpha: own for alpha, own in of_250.by("alpha").items() if alpha != EASY}
@@ -136,7 +136,7 @@ def draw_by_alpha(runs: Runs, suffix: str = "", reading: str = "") -> Iterator[F
     texts = {"reading": f", {reading}" if reading else ""}
     chart = _over_alpha(gains, "throughput against EASY (%)")
     yield TEXTS.figure("gain_by_alpha", chart, f"gain_by_alpha{suffix}", **texts)
-    chart = _over_alpha(classes, "response against EASY (%)")
+    chart = _over_alpha(classes, "turnaround time against EASY (%)")
     yield TEXTS.figure("classes_by_alpha", chart, f"classes_by_alpha{suffix}", **texts)
 
 
@@ -168,7 +168,7 @@ def draw_machines(frame: pd.DataFrame) -> Figure:
     paper = pd.DataFrame([{"x": there["utilisation"]["0"], "y": there["response"]["0"]}])
     base = alt.Chart(frame).encode(
         x=alt.X("utilisation:Q", title="utilisation (%)", scale=alt.Scale(zero=False)),
-        y=alt.Y("response:Q", title="mean response (min)", scale=alt.Scale(zero=False)),
+        y=alt.Y("response:Q", title="mean turnaround time (min)", scale=alt.Scale(zero=False)),
         color=alt.Color(
             "reading:N", title=None, sort=None, scale=alt.Scale(range=list(palette.MANY))
         ),

@@ -43,7 +43,7 @@ COLUMNS = (
     "execution_time",
 )
 """The columns of ``_jobs.csv`` from which distributions are learnt."""
-SERIES = {"jobs": "jobs a day", "response": "mean response by day"}
+SERIES = {"jobs": "jobs a day", "response": "mean turnaround time by day"}
 
 
 def make_tables(runs: Runs) -> Iterator[Table | None]:

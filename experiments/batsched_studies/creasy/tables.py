@@ -1,4 +1,4 @@
-"""The tables of the study: our results and published ones, with intervals over seeds."""
+"""The tables of the study: results and published numbers, with intervals over seeds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MORE = 90_000
 QUANTITIES = (
     Quantity("throughput", "throughput_to_last_submission", "throughput (jobs/h)"),
     Quantity("utilisation", "utilisation_to_last_submission", "utilisation (%)", 100),
-    Quantity("response", "mean_turnaround_time", "mean response (min)", 1 / 60),
+    Quantity("response", "mean_turnaround_time", "mean turnaround time (min)", 1 / 60),
     Quantity("slowdown", "mean_slowdown", "mean slowdown"),
     Quantity("bounded_slowdown", "mean_bounded_slowdown", "mean bounded slowdown (10 s)"),
     Quantity("session_length", "jobs_per_session_think_20", "jobs per session"),
@@ -38,7 +38,7 @@ QUANTITIES = (
     Quantity("slowdown_1_to_10_min", "mean_slowdown_1_to_10_min", "1 to 10 min"),
     Quantity("slowdown_over_10_min", "mean_slowdown_over_10_min", "over 10 min"),
     Quantity("late_throughput", "late_throughput", "throughput (jobs/h)"),
-    Quantity("late_response", "late_turnaround_time", "mean response (min)", 1 / 60),
+    Quantity("late_response", "late_turnaround_time", "mean turnaround time (min)", 1 / 60),
     Quantity("late_slowdown", "late_slowdown", "mean slowdown"),
 )
 TITLES = {quantity.name: quantity.title for quantity in QUANTITIES}
@@ -57,7 +57,7 @@ def name_policy(alpha: Any) -> str:
 
 
 def make_published_tables(runs: Runs) -> Iterator[Table | None]:
-    """Yield tables that compare our results with the paper's, with 250 users."""
+    """Yield tables that compare the results with the paper's, with 250 users."""
     of_250 = runs.where(nb_users=250)
     rows: list[dict[str, Any]] = []
     for name in (*PRINTED, "bounded_slowdown", "continuation"):
@@ -69,7 +69,7 @@ def make_published_tables(runs: Runs) -> Iterator[Table | None]:
     yield TEXTS.table("comparison", rows, "at_250_users", title="250 users")
     rows = []
     for name in CLASSES if of_250.where(alpha=EASY) and of_250.where(alpha=MOST) else ():
-        title = f"response (min), run time {TITLES[name]}"
+        title = f"turnaround time (min), run time {TITLES[name]}"
         rows += _rows(title, name, of_250, (nan, nan, PUBLISHED["response_change"][name]))
     for name in CLASSES if rows else ():
         title = f"slowdown, run time {TITLES[name]}"

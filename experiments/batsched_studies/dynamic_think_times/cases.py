@@ -54,8 +54,8 @@ def read(runs: pd.DataFrame) -> Runs:
 
     A run has one row for :data:`INNER` and one for :data:`WHOLE` (the column ``measured``), as far
     as ``measures.py`` measured it. ``busy`` is the time (weeks) that all users' chains spend in
-    cycles of response and think time. Think times are linear in the response time, so the mean
-    think time is that of the mean response.
+    cycles of turnaround and think time. Think times are linear in the turnaround time, so the
+    mean think time is that of the mean turnaround time.
     """
     parts = [_measured(runs, which, suffix) for which, suffix in _SUFFIXES.items()]
     there = [part for part in parts if len(part)]
@@ -97,8 +97,8 @@ def compute_needed_time(nodes: int, think: str, medians: Medians) -> dict[str, f
     """Return how much user time the published medians of a case need at least.
 
     ``jobs`` is the published workload divided by the mean area of a job, ``cycle`` the seconds of a
-    mean response and the think time after it, ``needed`` the weeks of all users, with one job after
-    another, and ``share`` the per cent of all active weeks, nights and weekends included.
+    turnaround and the think time after it, ``needed`` the weeks of all users, with one job at a
+    time, and ``share`` the per cent of all active weeks, nights and weekends included.
     """
     jobs, response = medians["work"][1] * 1e9 / compute_mean_area(nodes), medians["art"][1]
     weeks = compute_busy_weeks(jobs, response, think)
@@ -153,10 +153,10 @@ def estimate_printed_median(printed: list[float]) -> Interval:
 
 
 def compute_distance(ours: pd.Series[float], printed: list[float]) -> float:
-    """Return how far our median is from a printed one, in standard errors of their difference.
+    """Return how many standard errors of the difference are between a median and a printed one.
 
-    The error of ours is that of its interval, nan for too few replications; that of the paper's
-    is by :func:`compute_median_error`.
+    The error of the simulated median is that of its interval, nan for too few replications; the
+    error of the paper's median is by :func:`compute_median_error`.
     """
     own = kit.median_interval(ours)
     theirs = compute_median_error(printed[0], printed[2], REPLICATIONS)
@@ -165,10 +165,11 @@ def compute_distance(ours: pd.Series[float], printed: list[float]) -> float:
 
 
 def compute_ratio_distance(ours: Interval, of: list[float], base: list[float]) -> float:
-    """Return how far our median ratio is from the ratio of two printed medians (standard errors).
+    """Return how far a median ratio is from the ratio of two printed medians (standard errors).
 
-    Distances are on the logarithm. The error of ours is that of its interval; that of the paper's
-    assumes that its two cases are independent, so it is rather too large.
+    Distances are on the logarithm. The error of the simulated ratio is that of its interval. The
+    error of the paper's ratio assumes that its two cases are independent, which is rather too
+    large.
     """
     own = np.log(ours.high / ours.low) / (2 * 1.96)
     theirs = [compute_median_error(low, high, REPLICATIONS) / mid for low, mid, high in (of, base)]

@@ -43,26 +43,26 @@ def judge_claims(runs: Runs, reading: str, measured: str = c.INNER) -> list[Verd
     runs = runs.where(reading=reading, measured=measured)
     if not runs:
         return [Verdict(title, None, "") for title in TITLES]
-    told, tolerance = f"{reading}, {measured}", find_equal_tolerance()
+    interpretation, tolerance = f"{reading}, {measured}", find_equal_tolerance()
     same = f" Equal: within a factor of {tolerance:.2f}, the largest of the paper's own medians."
     gain = f"the paper's {GAIN[0]} to {GAIN[1]}"
-    better = f"{told}; better: the interval is below 1 and reaches into {gain}"
+    better = f"{interpretation}; better: the interval is below 1 and reaches into {gain}"
 
     def alike(title: str, scheduler: str) -> Verdict:
         ratios = _think_times(runs, c.QUALITY, scheduler)
-        reading = f"{told}; equal: within a factor of {tolerance:.2f}"
+        reading = f"{interpretation}; equal: within a factor of {tolerance:.2f}"
         judged = _about_equal, lambda ratio: abs(log(ratio.value))
         return _all(title, ratios, judged, reading, same)
 
     return [
-        _all(FALLS, _falls(runs), _LESS, told),
-        _all(BEATS, _systems(runs, ("art", "awt", "asd")), _LESS, told),
-        _all(NOT_AWRT, _systems(runs, ("awrt",)), _NOT_LESS, told),
-        _all(MORE, _think_times(runs, c.METRICS[:1], *c.SCHEDULERS), _MORE, told),
+        _all(FALLS, _falls(runs), _LESS, interpretation),
+        _all(BEATS, _systems(runs, ("art", "awt", "asd")), _LESS, interpretation),
+        _all(NOT_AWRT, _systems(runs, ("awrt",)), _NOT_LESS, interpretation),
+        _all(MORE, _think_times(runs, c.METRICS[:1], *c.SCHEDULERS), _MORE, interpretation),
         alike(EQUAL_FCFS, "fcfs"),
         alike(EQUAL_EASY, "easy"),
         _all(BETTER, _gains(runs), (_better, _LESS[1]), better),
-        _all(ODD, _odd(runs), _MORE, told, _medians_of_odd(runs)),
+        _all(ODD, _odd(runs), _MORE, interpretation, _medians_of_odd(runs)),
     ]
 
 
@@ -95,7 +95,7 @@ def judge_single_jobs() -> Verdict:
 def judge_printed_medians(
     runs: Runs, key: str, metrics: Iterable[str], measured: str = c.INNER, scheduler: str = ""
 ) -> Verdict:
-    """Judge whether our medians of some metrics agree with the published medians.
+    """Judge whether the simulated medians of some metrics agree with the published medians.
 
     They agree if none is farther from the published one than chance would explain, at a level of
     5 % over all of them (Bonferroni). Without a ``scheduler`` it is about both.
@@ -118,7 +118,7 @@ def judge_printed_medians(
         return TEXTS.verdict(key, None, tell=False, scheduler=scheduler)
     most = NormalDist().inv_cdf(1 - 0.025 / len(distances))
     far, spread = max(distances), f"{min(ratios):.2f} to {max(ratios):.2f}"
-    effect = f"ours / paper's {spread} in {len(ratios)} medians, {far:.1f} standard errors apart"
+    effect = f"here / paper's {spread} in {len(ratios)} medians, {far:.1f} standard errors apart"
     holds = all_hold((far <= most, *[None] * missing))
     return TEXTS.verdict(
         key,
@@ -181,8 +181,8 @@ _ODD = {"scheduler": "easy", "nodes": 1024}
 def _medians_of_odd(runs: Runs) -> str:
     """Return the medians themselves, since the paper's text is about them."""
     own = {think: runs.where(**_ODD, think=think).values("asd") for think in ("c120", "c20")}
-    told = (f"{think} {median_interval(values)}" for think, values in own.items())
-    return f" Of single runs; the medians are {', '.join(told)}."
+    texts = (f"{think} {median_interval(values)}" for think, values in own.items())
+    return f" Of single runs; the medians are {', '.join(texts)}."
 
 
 Answer = Callable[[Interval], bool | None]

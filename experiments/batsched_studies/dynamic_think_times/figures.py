@@ -29,7 +29,7 @@ Rows = list[dict[str, Any]]
 
 
 def draw_distributions(runs: Runs) -> Iterator[Figure | None]:
-    """Yield a figure for each metric: our quantiles of each case, and the published ones."""
+    """Yield a figure for each metric: the simulated and the published quantiles of each case."""
     for metric in c.METRICS:
         rows = []
         for case, replications in c.group_by_case(runs):
@@ -78,7 +78,7 @@ def _by_machine(*layers: Chart) -> Chart:
 
 
 def draw_workload(runs: Runs) -> Figure | None:
-    """Draw the workload against the mean think time, ours and the paper's."""
+    """Draw the workload against the mean think time, here and in the paper."""
     rows: Rows = []
     for case, replications in c.group_by_case(runs):
         work = kit.quantiles(replications.values("work"))
@@ -154,7 +154,7 @@ def draw_metrics(runs: Runs) -> Figure | None:
 
 
 def draw_readings(runs: Runs) -> Figure | None:
-    """Draw mean response against work for each interpretation, and the paper's medians."""
+    """Draw mean turnaround time against work for each interpretation, and the paper's medians."""
     names = ["paper", *runs.labels("reading")]
     rows: Rows = []
     for case, medians in c.list_published_cases() if len(names) > 2 else ():

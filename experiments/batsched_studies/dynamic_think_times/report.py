@@ -43,8 +43,8 @@ def _summary(runs: Runs) -> str:
     each = runs.where(measured=runs.labels("measured")[0])
     number = [len(replications) for _, replications in each.groups(*cases.CASE)]
     least, most = min(number), max(number)
-    told = str(most) if least == most else f"{least} to {most}"
-    return TEXTS["summary"].format(runs=len(each), cases=len(number), each=told)
+    texts = str(most) if least == most else f"{least} to {most}"
+    return TEXTS["summary"].format(runs=len(each), cases=len(number), each=texts)
 
 
 def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
@@ -55,14 +55,14 @@ def _parts(runs: Runs) -> Iterator[tuple[str, Iterable[Part | None]]]:
     yield "Schedulers", [tables.make_scheduler_table(inner)]
     yield "Think times", [tables.make_think_time_table(inner), figures.draw_workload(own)]
     yield "Metrics at equal work", [tables.make_equal_work_table(inner), figures.draw_metrics(own)]
-    readings = [tables.make_reading_table(runs), _claims_by_reading(runs)]
+    readings = [tables.make_reading_table(runs), _make_claims_table(runs)]
     yield "Interpretations", [*readings, figures.draw_readings(inner)]
     why = [tables.make_user_time_table(whole), tables.make_independent_table(whole)]
     yield "Why users have several jobs", [Text(TEXTS["argument"]), *why]
     yield "All cases", [tables.make_case_table(runs)]
 
 
-def _claims_by_reading(runs: Runs) -> Table | None:
+def _make_claims_table(runs: Runs) -> Table | None:
     """Return the verdicts under each interpretation, and what speaks most against each claim."""
     rows: list[dict[str, Any]] = []
     for reading in runs.labels("reading"):
@@ -77,8 +77,8 @@ def _claims_by_reading(runs: Runs) -> Table | None:
         *columns("reading", "measured"),
         *(Column(number, f"({number})", below=f"effect_{number}") for number in asked),
     ]
-    told = "; ".join(f"({number}) {_CLAIMS_BY_NUMBER[number]}" for number in asked)
-    return TEXTS.table("claims_by_reading", rows, columns=shown, claims=told)
+    texts = "; ".join(f"({number}) {_CLAIMS_BY_NUMBER[number]}" for number in asked)
+    return TEXTS.table("claims_by_reading", rows, columns=shown, claims=texts)
 
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ _TITLES = {metric.name: metric.title for metric in c.METRICS}
 
 
 def make_published_table(runs: Runs) -> Table | None:
-    """Return a table of our medians over the replications and the published medians."""
+    """Return a table of the simulated medians over the replications and the published medians."""
     rows = list(_as_published(runs.where(reading=c.DAILY)))
     marks = [(at, "z") for at, row in enumerate(rows) if abs(row["z"]) <= 1.96]
     return TEXTS.table("as_published", rows, marks=marks)
@@ -50,7 +50,7 @@ def make_scheduler_table(runs: Runs) -> Table | None:
 
 
 def make_think_time_table(runs: Runs) -> Table | None:
-    """Return a table of the metrics with think times that grow with responses, over two hours'."""
+    """Return a table of the metrics with growing think times (lin), relative to two hours'."""
     keys = ("scheduler", "nodes")
     rows = list(_ratio_rows(runs, keys, "think", ("lin", "c120")))
     return _of_ratios("ratios", keys, rows, "think_times", title="lin / c120")
@@ -170,7 +170,7 @@ def make_user_time_table(runs: Runs) -> Table | None:
 
 
 def make_independent_table(runs: Runs) -> Table | None:
-    """Return a table of our medians and another simulator's, with one job at a time per user."""
+    """Return a table of medians here and of another simulator; users have one job at a time."""
     rows = []
     for p_a, reading in ((0.5, "single, redraw"), (1.0, "single, p_a 1, redraw")):
         for scheduler, thinks in PUBLISHED["independent"]["cases"][f"p_a {p_a:g}"].items():

@@ -1,4 +1,4 @@
-"""A league of user models that predict submissions after a change: a study of our own."""
+"""A league of user models that predict submissions after a change: a study of this project."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from batsched_py.report.kit import Texts
 
 TEXTS = Texts(Path(__file__).parent)
 RECORDED = "recorded"
-"""The run that is no forecast: the recorded jobs after the change, under our policy."""
+"""The run that is no forecast: the recorded jobs after the change, under EASY."""
 RIGID = "rigid"
 """The reference forecast: a replay of the last weeks, with some spare weeks."""
 RECENT = "rigid_recent"

@@ -1,4 +1,4 @@
-"""Splits a log at a change of the site: the jobs known before it, and the jobs after it."""
+"""Splits a log at a change of machine or policy: the jobs known before it, and the jobs after."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _jobs(workload: Workload, change: Change, begin: int, end: int) -> list[Work
     """
     if workload.rules.get("runtime") == CUT:
         raise UsageError(
-            f"{workload.name}: with {parameter('runtime')}={CUT} nobody knows how long jobs "
+            f"{workload.name}: with {parameter('runtime')}={CUT} no model knows how long jobs "
             "waited; expected recorded"
         )
     origin = change.date.timestamp()

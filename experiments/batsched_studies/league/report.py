@@ -42,23 +42,27 @@ def _overall(cases: Sequence[standings.Case], model: str) -> dict[str, Any]:
         skills_of_logs = [case.skill(group, model) for case in cases if model in case.models]
         skill_of_all = standings.compute_skill(cases, group, model)
         row |= cells(skill_of_all, group, f"{group}_low", f"{group}_high", nb="logs")
-        told = [skill.above(0) for skill in skills_of_logs if skill.is_known]
-        row[f"{group}_told"] = f"{told.count(True)} / {told.count(False)}"
+        better = [skill.above(0) for skill in skills_of_logs if skill.is_known]
+        row[f"{group}_counts"] = f"{better.count(True)} / {better.count(False)}"
     return row
 
 
 def _of_case(case: standings.Case) -> Iterator[Table | Figure | None]:
     name, number, members = case.name, len(case.models), len(case.forecasts[RIGID])
-    told: dict[str, Any] = {"case": name, "weeks": case.change.weeks, "settle": case.change.settle}
+    values: dict[str, Any] = {
+        "case": name,
+        "weeks": case.change.weeks,
+        "settle": case.change.settle,
+    }
     pairs = number * (number - 1) // 2
-    yield TEXTS.table("league", _league(case), slug("league", name), pairs=pairs, **told)
+    yield TEXTS.table("league", _league(case), slug("league", name), pairs=pairs, **values)
     if RECENT in case.models:
-        yield TEXTS.table("recent", list(_recent(case)), slug("recent", name), **told)
+        yield TEXTS.table("recent", list(_recent(case)), slug("recent", name), **values)
     yield draw_days(case)
-    told |= {"learnt": case.change.learnt, "members": members}
-    yield TEXTS.table("evidence", make_evidence_rows(case), slug("evidence", name), **told)
-    told["right"] = 100 * (members - 1) / (members + 1)
-    yield TEXTS.table("scores", list(_scores(case)), slug("scores", name), **told)
+    values |= {"learnt": case.change.learnt, "members": members}
+    yield TEXTS.table("evidence", make_evidence_rows(case), slug("evidence", name), **values)
+    values["right"] = 100 * (members - 1) / (members + 1)
+    yield TEXTS.table("scores", list(_scores(case)), slug("scores", name), **values)
 
 
 def _league(case: standings.Case) -> list[dict[str, Any]]:
@@ -105,13 +109,13 @@ def _scores(case: standings.Case) -> Iterator[dict[str, Any]]:
 
 
 def make_evidence_rows(case: standings.Case) -> list[dict[str, Any]]:
-    """Return statistics of the jobs before the change, after it, and under our policy."""
+    """Return statistics of the jobs before the change, after it, and under EASY."""
     change, jobs = case.change, case.recorded.jobs
     before = -change.learnt * WEEK, 0.0
     after = change.settle * WEEK, change.horizon * WEEK
     rows = [{"when": "before", **_seen(jobs, *before)}, {"when": "after", **_seen(jobs, *after)}]
     if case.replayed is not None:
-        rows.append({"when": "after, our policy", **_seen(case.replayed.jobs, *after)})
+        rows.append({"when": "after, EASY", **_seen(case.replayed.jobs, *after)})
     return rows
 
 
@@ -155,8 +159,8 @@ def judge_claims(cases: Sequence[standings.Case]) -> Iterator[Verdict]:
         for model in dict.fromkeys(model for case in logs for model in case.models):
             if model != RIGID:
                 skill = standings.compute_skill(logs, group, model)
-                told: dict[str, Any] = {"model": model, "what": TEXTS[group], "skill": skill}
-                yield TEXTS.verdict("overall", skill.above(0), **told)
+                values: dict[str, Any] = {"model": model, "what": TEXTS[group], "skill": skill}
+                yield TEXTS.verdict("overall", skill.above(0), **values)
 
 
 def _of_world(case: standings.Case, group: str) -> Iterator[Verdict]:
@@ -164,19 +168,19 @@ def _of_world(case: standings.Case, group: str) -> Iterator[Verdict]:
     maker = WORLDS[case.world]
     if maker not in case.models:
         return
-    told = _standing(case, group, maker)
+    values = _standing(case, group, maker)
     if case.world == CLOSED:
-        yield TEXTS.verdict("maker", told["skill"].above(0), case.name, **told)
-    beaten = told["first"] > 1
+        yield TEXTS.verdict("maker", values["skill"].above(0), case.name, **values)
+    beaten = values["first"] > 1
     known = any(case.ratio(group, maker, other).is_known for other in case.models)
-    yield TEXTS.verdict("not_beaten", not beaten if known else None, case.name, **told)
+    yield TEXTS.verdict("not_beaten", not beaten if known else None, case.name, **values)
 
 
 def _of_log(case: standings.Case, group: str) -> Iterator[Verdict]:
     for model in case.models:
         if model != RIGID:
-            told = _standing(case, group, model)
-            yield TEXTS.verdict("better", told["skill"].above(0), case.name, **told)
+            values = _standing(case, group, model)
+            yield TEXTS.verdict("better", values["skill"].above(0), case.name, **values)
 
 
 def _standing(case: standings.Case, group: str, model: str) -> dict[str, Any]:

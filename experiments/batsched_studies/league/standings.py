@@ -62,7 +62,7 @@ class Case:
     """The log around the change; second 0 is the change."""
     recorded: ScoredJobs
     replayed: ScoredJobs | None
-    """The recorded jobs, replayed under our policy; None without such a run."""
+    """The recorded jobs, replayed under EASY; None without such a run."""
     forecasts: dict[str, list[ScoredJobs]]
     _weekly: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
     _left_out: dict[tuple[str, str, str], Floats] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """The claims of the paper and their verdicts.
 
 Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), sections 4 and 5, and
-what its Tables 1 and 2 show. Numbers in evidence are ours unless another source is named.
+what its Tables 1 and 2 show. Numbers in evidence are simulated unless another source is named.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _signs(values: _Values) -> _Comparisons:
 
 def _smaller_with_feedback(values: _Values) -> _Comparisons:
     comparisons = []
-    for name, replay, rigid, wait, overlap in _beside_rigid(values, "mean_waiting_time"):
+    for name, replay, rigid, wait, overlap in _compare_with_rigid(values, "mean_waiting_time"):
         factor = f" ({rigid / wait:.1f} times)" if wait else ""
         text = f"{name} rigid {rigid:.2f} d, {replay} {wait:.2f} d{factor}"
         comparisons.append((name, rigid > wait, text, overlap))
@@ -165,11 +165,13 @@ def _smaller_with_feedback(values: _Values) -> _Comparisons:
 def _longer_with_feedback(values: _Values) -> _Comparisons:
     return [
         (name, makespan > rigid, f"{name} rigid {rigid:.0f} d, {replay} {makespan:.0f} d", overlap)
-        for name, replay, rigid, makespan, overlap in _beside_rigid(values, "makespan")
+        for name, replay, rigid, makespan, overlap in _compare_with_rigid(values, "makespan")
     ]
 
 
-def _beside_rigid(values: _Values, metric: str) -> Iterator[tuple[str, str, float, float, str]]:
+def _compare_with_rigid(
+    values: _Values, metric: str
+) -> Iterator[tuple[str, str, float, float, str]]:
     """Yield infrastructure, replay, both values, and whether the ranges of the runs overlap."""
     for name in SLOW:
         rigid = values.get((name, "rigid", metric))
@@ -202,16 +204,23 @@ def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
         if counted.spread_values:
             place, title = (counted.log, counted.size), tables.format_table_title(counted.table)
             cell, limit = counted.furthest, tables.FAR / counted.spread_values
-            told: dict[str, Any] = {
+            texts: dict[str, Any] = {
                 "furthest": f"{cell.infrastructure} {cell.replay}, {tables.NAMES[cell.metric]}"
             }
-            told |= {"beside": cell.beside, "runs": len(cell.values), "limit": limit}
-            told["expected"] = tables.FAR * counted.spread_values
-            evidence = TEXTS["furthest"].format(**told)
+            texts |= {"beside": cell.beside, "runs": len(cell.values), "limit": limit}
+            texts["expected"] = tables.FAR * counted.spread_values
+            evidence = TEXTS["furthest"].format(**texts)
             effect = f"z {cell.beside.z:+.1f}, p {cell.beside.p:.2g}, n = {len(cell.values)}"
             holds = bool(cell.beside.p >= limit)
             yield _verdict(
-                "shaken", holds, *place, evidence, count=counted, table=title, effect=effect, **told
+                "shaken",
+                holds,
+                *place,
+                evidence,
+                count=counted,
+                table=title,
+                effect=effect,
+                **texts,
             )
 
 
@@ -254,11 +263,13 @@ def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:
                     for row in order
                     if row.replay == replay
                 )
-                told: dict[str, Any] = {"replay": replay, "logs": len(answers)}
-                told["ordered"] = sum(answers)
-                told["effect"] = f"{sum(answers)} of {len(answers)} resampled logs"
+                texts: dict[str, Any] = {"replay": replay, "logs": len(answers)}
+                texts["ordered"] = sum(answers)
+                texts["effect"] = f"{sum(answers)} of {len(answers)} resampled logs"
                 few = [None] * (len(answers) < FEWEST)
-                yield _verdict("resampled", all_hold((*answers, *few)), *place, differences, **told)
+                yield _verdict(
+                    "resampled", all_hold((*answers, *few)), *place, differences, **texts
+                )
 
 
 def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
@@ -273,5 +284,5 @@ def _of_models(runs: pd.DataFrame) -> Iterator[Verdict]:
             close = any(tables.do_ranges_overlap(ends[a], ends[b]) for a, b in pairwise(lateness))
             few = any(1 < nb < FEWEST for nb in seeds.count())
             holds = None if close or few else tables.is_ranked(lateness)
-            told = {"model": model, "effect": _from_to(lateness, ends)}
-            yield _verdict("models", holds, *place, _shown(lateness, ends), **told)
+            texts = {"model": model, "effect": _from_to(lateness, ends)}
+            yield _verdict("models", holds, *place, _shown(lateness, ends), **texts)

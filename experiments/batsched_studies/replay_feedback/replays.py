@@ -114,7 +114,7 @@ def read_studies(results: CampaignResults) -> Iterator[Study]:
     too. Logs without stored jobs and resampled logs are left out.
     """
     runs = tables.read(results.runs)
-    for log, of_log in runs[runs["people"].isna()].groupby("log"):
+    for log, of_log in runs[runs[tables.DRAWN].isna()].groupby("log"):
         size = "requested" if "requested" in set(of_log["size"]) else of_log["size"].iloc[0]
         drawn = of_log[of_log["size"] == size]
         drawn = drawn.drop_duplicates(["infrastructure", "replay", "first"])

@@ -1,4 +1,4 @@
-"""The report of the study: Tables 1 and 2, Figures 2 to 11, and claims, ours and published.
+"""The report of the study: Tables 1 and 2, Figures 2 to 11, and claims, simulated and published.
 
 The content depends on the campaign file: ``campaign.toml`` gives tables and figures, ``shake.toml``
 and ``confidence.toml`` their spread, ``models.toml`` other user models.
@@ -30,7 +30,7 @@ from batsched_studies.replay_feedback.replays import MissingError, Study, read_s
 
 def report(results: CampaignResults) -> Report:
     """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
-    runs = results.runs
+    runs = tables.rename_axes(results.runs)
     if runs.empty:
         return TEXTS.report((), (), "No run has finished yet.")
     of_models = len(models.select_model_runs(runs))
@@ -152,7 +152,9 @@ def _reproduced(counted: Any) -> str:
 
 def _chance(runs: pd.DataFrame) -> str:
     """Return a sentence on random variation, and on the campaign that measures it."""
-    shaken, resampled = (name in runs and runs[name].notna().any() for name in ("shake", "people"))
+    shaken, resampled = (
+        name in runs and runs[name].notna().any() for name in ("shake", tables.DRAWN)
+    )
     key = "shaken_chance" if shaken else "resampled_chance" if resampled else "unknown_chance"
     if len(models.select_model_runs(runs)):
         key = "seeds_chance"

@@ -44,7 +44,7 @@ class Graphs:
         return max(self.widest[60], default=0)
 
     def compute_shares(self) -> pd.DataFrame:
-        """Return the share of think times below ``hours``, ours and published, by ``sessions``.
+        """Return the share of think times below ``hours``, here and published, by ``sessions``.
 
         ``share`` is the published share; the table is empty without published shares.
         """

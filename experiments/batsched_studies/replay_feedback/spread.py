@@ -34,7 +34,7 @@ Rows = list[dict[str, Any]]
 def select_resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs of resampled logs, with short log names."""
     runs = tables.read(runs)
-    return runs[runs["people"].notna()]
+    return runs[runs[tables.DRAWN].notna()]
 
 
 def _table(key: str, log: str, size: str, rows: Rows, **values: Any) -> Table | None:
@@ -73,10 +73,10 @@ def make_shake_parts(cells: Sequence[tables.Cell]) -> Iterator[Part | None]:
 
 def _spread_row(cell: tables.Cell) -> dict[str, Any]:
     low, high = cell.ends
-    return cell.labels | {"minimum": low, "maximum": high} | _beside(cell)
+    return cell.labels | {"minimum": low, "maximum": high} | _compare(cell)
 
 
-def _beside(cell: tables.Cell) -> dict[str, Any]:
+def _compare(cell: tables.Cell) -> dict[str, Any]:
     """Return the median and the rank of the published value; without one, only the median."""
     ours = cell.beside
     row: dict[str, Any] = {"nb_runs": ours.nb, "median": ours.ours, "published": cell.published}
@@ -109,7 +109,7 @@ def make_confidence_rows(runs: pd.DataFrame) -> Rows:
 def _intervals(cell: tables.Cell) -> dict[str, Any]:
     ours = cell.beside
     means = estimated(mean_interval(cell.values), "mean", "mean_low", "mean_high")
-    return {**means, "low": ours.low, "high": ours.high, **_beside(cell)}
+    return {**means, "low": ours.low, "high": ours.high, **_compare(cell)}
 
 
 def make_paired_rows(runs: pd.DataFrame) -> Rows:

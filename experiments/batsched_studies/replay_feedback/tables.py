@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of the study: our values and the published ones.
+"""Tables 1 and 2 of the study: simulated and published values.
 
 Source: Madon, Da Costa, Pierson, "Replay with Feedback", FGCS 155 (2024), section 4; the published
 numbers are in ``published.toml``. Two values are *equal* if they have the same printed digits
@@ -26,6 +26,8 @@ from batsched_studies.replay_feedback import PUBLISHED, TEXTS
 TABLES = ("table1", "table2")
 INFRASTRUCTURES = ("easy", "fcfs", "perf*2", "perf/2", "infra*2", "infra/2")
 REPLAYS = ("rigid", "a0", "a60")
+DRAWN = "drawn_users"
+"""The axis of resampled users; in older results it has another name."""
 RANKING = ("perf*2", "infra*2", "easy", "infra/2", "perf/2")
 """Infrastructures from the earliest to the latest submissions (mean lateness)."""
 UNITS = {"d": DAY, "s": 1.0, "1": 1.0}
@@ -54,7 +56,7 @@ HALF_DIGIT = 0.005 + 1e-9  # of two decimals; a little more for values on the ve
 
 @dataclass(frozen=True)
 class Cell:
-    """One value of a published table and our values of it, in the unit of the metric."""
+    """One value of a published table and its simulated values, in the unit of the metric."""
 
     log: str
     size: str
@@ -73,18 +75,18 @@ class Cell:
 
     @property
     def ours(self) -> float:
-        """Our first value."""
+        """The first simulated value."""
         return self.values[0]
 
     @property
     def equal(self) -> bool | None:
-        """Whether our first value and the published one have the same printed digits."""
+        """Whether the first simulated value and the published one have the same printed digits."""
         published = self.published
         return None if published is None else format_digits(self.ours) == format_digits(published)
 
     @property
     def beside(self) -> Beside:
-        """The rank and distance of the published value among ours, in favour of its rounding."""
+        """Rank and distance of the published value among the simulated ones, for any rounding."""
         if self.published is None:
             return kit.beside(self.values, math.nan)
         (middle,) = kit.quantiles(self.values, (0.5,))
@@ -92,12 +94,12 @@ class Cell:
 
     @property
     def ends(self) -> Ends:
-        """Our smallest and our largest value."""
+        """The smallest and the largest simulated value."""
         return min(self.values), max(self.values)
 
     @property
     def spread(self) -> str | None:
-        """The range of our values as text; None if there is only one value."""
+        """The range of the simulated values as text; None if there is only one value."""
         return " to ".join(map(format_digits, self.ends)) if len(self.values) > 1 else None
 
     @property
@@ -125,12 +127,18 @@ def find_published_value(log: str, run: tuple[str, str], metric: str) -> float |
     return None if row is None else float(row[table["metrics"].index(metric)])
 
 
+def rename_axes(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with the present name of the axis of resampled users."""
+    return runs.rename(columns={"people": DRAWN})
+
+
 def read(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs with short log names, and with nan for unset options.
 
     Runs in the given order of events come first, then shaken ones by seed.
     """
-    unset = {name: math.nan for name in ("first", "people", "shake") if name not in runs}
+    runs = rename_axes(runs)
+    unset = {name: math.nan for name in ("first", DRAWN, "shake") if name not in runs}
     runs = runs.assign(log=runs["log"].map(kit.log_name), **unset)
     runs["shake"] = pd.to_numeric(runs["shake"], errors="coerce")
     return runs.sort_values("shake", kind="stable", na_position="first")
@@ -165,7 +173,7 @@ def make_cells(runs: pd.DataFrame) -> list[Cell]:
     resampled users.
     """
     runs = read(runs)
-    whole = list(group_by_log(runs[runs["first"].isna() & runs["people"].isna()]))
+    whole = list(group_by_log(runs[runs["first"].isna() & runs[DRAWN].isna()]))
     return [
         cell
         for table, (_, of_log) in product(TABLES, whole)
@@ -174,7 +182,7 @@ def make_cells(runs: pd.DataFrame) -> list[Cell]:
 
 
 def count_reproduced(cells: Sequence[Cell]) -> pd.DataFrame:
-    """Return how many published rows and values our runs reproduce, by table, log and size.
+    """Return how many published rows and values the runs reproduce, by table, log and size.
 
     ``equal_rows`` have the printed digits in all columns. ``spread_values`` have enough runs to
     test whether the published value could be one of them; ``far_values`` of these are further out
@@ -246,7 +254,7 @@ def group_rows(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Ce
 
 
 def make_tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
-    """Yield Tables 1 and 2 for each log and size, with our values and the published ones."""
+    """Yield Tables 1 and 2 for each log and size, with simulated and published values."""
     for (name, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
         lines = list(group_rows(of_table))
         in_table = [cell for _, row in lines for cell in row]
@@ -260,7 +268,7 @@ def make_tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
             shown += [
                 Column(f"{metric}_rank", "rank", kind="published")
                 if runs > 1
-                else Column(f"{metric}_difference", "ours - paper", 2, "difference")
+                else Column(f"{metric}_difference", "here - paper", 2, "difference")
             ]
         rows = [_row(*line) for line in lines]
         about = [TEXTS["tables" if compared else "unpublished"]]

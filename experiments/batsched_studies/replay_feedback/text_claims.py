@@ -22,10 +22,10 @@ from batsched_studies.replay_feedback.tables import escape_stars
 
 FEEDBACK = tables.REPLAYS[1:]
 NEARLY_ALL = 0.9
-"""A share of jobs: our assumption, since the paper gives no number."""
+"""A share of jobs: an assumption, as the paper gives no number."""
 LEVEL_FROM = 20_000
 LEVEL = 0.1
-"""The share of its range by which a level curve may still move: our limit."""
+"""The share of its range by which a level curve may still move: a limit of this study."""
 ROUNDING = 0.5
 """The rounding error of numbers printed without decimals."""
 
@@ -73,8 +73,8 @@ def _longest_waits(study: Study, recorded: float) -> Iterator[Verdict]:
         most = max(waits, key=lambda name: waits[name])
         effect = f"at most {waits[most]:.2f} d ({most}), recorded {recorded:.2f} d"
         holds, missing = _on_all(waits[most] < recorded, study, tables.INFRASTRUCTURES, FEEDBACK)
-        told: dict[str, Any] = {"runs": len(waits), "missing": missing}
-        yield TEXTS.verdict("longest_wait", holds, study.log, effect=effect, **told)
+        texts: dict[str, Any] = {"runs": len(waits), "missing": missing}
+        yield TEXTS.verdict("longest_wait", holds, study.log, effect=effect, **texts)
 
 
 def _windows(study: Study, printed: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -116,11 +116,11 @@ def _a0_is_later(study: Study) -> Iterator[Verdict]:
             shares[name] = 100 * float(np.mean(a0 > a60))
     if shares:
         effect = f"{min(shares.values()):.0f} to {max(shares.values()):.0f} % of the jobs"
-        told = ", ".join(f"{escape_stars(name)} {share:.0f} %" for name, share in shares.items())
+        texts = ", ".join(f"{escape_stars(name)} {share:.0f} %" for name, share in shares.items())
         right = min(shares.values()) >= 100 * NEARLY_ALL
         holds, missing = _on_all(right, study, replays.BY_LATENESS, FEEDBACK)
         yield TEXTS.verdict(
-            "a0_later", holds, study.log, effect=effect, shares=told, missing=missing
+            "a0_later", holds, study.log, effect=effect, shares=texts, missing=missing
         )
 
 
@@ -159,13 +159,13 @@ def judge_first_jobs(study: Study) -> Iterator[Verdict]:
         curves = {name: study.list_lateness(name, replay) for name in ("easy", "perf*2", "fcfs")}
         if not all(LEVEL_FROM in curve.index[:-1] for curve in curves.values()):
             continue
-        moved, told = {}, []
+        moved, texts = {}, []
         for name, curve in curves.items():
             late = curve[curve.index >= LEVEL_FROM]
             moved[name] = float(np.ptp(late) / np.ptp(curve))
             ends = f"{late.iloc[0]:.0f} to {late.iloc[-1]:.0f} s"
-            told.append(f"{escape_stars(name)} {100 * moved[name]:.0f} % ({ends})")
+            texts.append(f"{escape_stars(name)} {100 * moved[name]:.0f} % ({ends})")
         fcfs = moved.pop("fcfs")
         holds = max(moved.values()) < LEVEL <= fcfs
-        effect = f"of the range: {listed(told)}"
+        effect = f"of the range: {listed(texts)}"
         yield TEXTS.verdict("levels_out", holds, study.log, effect=effect, replay=replay)

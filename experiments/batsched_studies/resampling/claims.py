@@ -62,14 +62,14 @@ def judge_claims(
 def _original(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
     """Yield whether the log is in the range of its variants; None if outside of too few."""
     for log, of_log in place[place["kind"] == positions.KINDS[0]].groupby("log", sort=False):
-        told = "; ".join(f"{row.metric} {_below(row)}" for row in kit.rows(of_log))
+        shares = "; ".join(f"{row.metric} {_below(row)}" for row in kit.rows(of_log))
         outside = of_log[of_log["outside"]]
         holds: bool | None = True
         if len(outside):
             number = int(outside["variants"].max())
             holds = None if number < VARIANTS else False
-            told = f"outside all {number:,} by {kit.listed(outside['metric'])}: {told}"
-        yield TEXTS.verdict(key, holds, str(log), told=told, effect=told)
+            shares = f"outside all {number:,} by {kit.listed(outside['metric'])}: {shares}"
+        yield TEXTS.verdict(key, holds, str(log), shares=shares, effect=shares)
 
 
 def _below(row: Any) -> str:
@@ -106,17 +106,18 @@ def _of_metric(place: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def _placed(key: str, holds: bool | None, row: Any, printed: str = "") -> Verdict:
+    share = f", {row.below_low:.1%} to {row.below_high:.1%}" if _share(row).is_known else ""
     effect = (
-        f"{row.recorded:.4g} beside a median of {row.median:.4g} ({row.low:.4g} to {row.high:.4g}; "
-        f"{_below(row)}, {row.below_low:.1%} to {row.below_high:.1%})"
+        f"{row.recorded:.4g} against a median of {row.median:.4g} "
+        f"({row.low:.4g} to {row.high:.4g}; {_below(row)}{share})"
     )
-    told = PUBLISHED["words"].get(printed, "")
+    thesis = PUBLISHED["words"].get(printed, "")
     return TEXTS.verdict(
         key,
         holds,
         row.log,
         effect=effect,
-        told=f" The thesis has {told}." if told else "",
+        thesis=f" The thesis has {thesis}." if thesis else "",
         numbers=effect,
         where=positions.ABOUT[row.where],
         percent=row.median_percent,
@@ -128,15 +129,17 @@ def _extension(key: str, part: pd.DataFrame) -> Iterator[Verdict]:
         if not {0, *PARTS} & {*of_log["part"]} > {0}:
             continue
         found = list(kit.rows(compare_with_variants(of_log)))
-        told = "; ".join(f"part {of.part} {_times(of.times)} times, p = {of.p:.2g}" for of in found)
+        times = "; ".join(
+            f"part {of.part} {_times(of.times)} times, p = {of.p:.2g}" for of in found
+        )
         limit = LEVEL / len(found)
         known = all(of.least <= limit for of in found)
         yield TEXTS.verdict(
             key,
             min(of.p for of in found) >= limit if known else None,
             str(log),
-            effect=f"{told}; {found[0].variants} variants",
-            numbers=told,
+            effect=f"{times}; {found[0].variants} variants",
+            numbers=times,
             limit=limit,
         )
 
@@ -154,14 +157,15 @@ def _shape(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
             f"{row.apart_hours:.1%} of the submissions at other hours, {row.apart_days:.1%} on "
             f"other days; variation by hour {row.roughness:.2f}, of the log {row.of_log:.2f}"
         )
-        told = {"numbers": effect, "utilisation": row.utilisation}
-        yield TEXTS.verdict(key, holds, row.log, effect=effect, **told)
+        values = {"numbers": effect, "utilisation": row.utilisation}
+        yield TEXTS.verdict(key, holds, row.log, effect=effect, **values)
 
 
 LEVEL = 0.05
 """The level of the test, divided by the number of parts (Bonferroni)."""
 TOLERANCE = 0.1
-"""The shape is the same if at most this share of submissions is at other times (our limit)."""
+"""The shape is the same if at most this share of submissions is at other times (a limit of
+this study)."""
 
 
 def _saturation(key: str, sweep: pd.DataFrame) -> Iterator[Verdict]:
@@ -214,8 +218,8 @@ def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
         several = judged["rate"].nunique() > 1
         holds = kit.all_hold(answers.values()) if several else None  # of one rate none is more
         largest = [row for row in steps if row.rate == judged["rate"].max()]
-        told = "; ".join(f"{_named(row)} x {_ratio(row)}" for row in largest)
-        effect = f"{largest[0].rate:g} a week: {told}, {largest[0].pairs} pairs"
+        ratios = "; ".join(f"{_named(row)} x {_ratio(row)}" for row in largest)
+        effect = f"{largest[0].rate:g} a week: {ratios}, {largest[0].pairs} pairs"
         open_ = kit.deciding(answers) if several and not holds else []
         against = "; ".join(f"{_named(row)} up to {row.rate:g} x {steps[row]}" for row in open_)
         effect += f"; not clear step by step: {against}" if against else ""
@@ -223,22 +227,22 @@ def _flurries(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
 
 
 def _visible(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
-    return _beside_none(key, flurry, BUSIEST_WEEK, lambda ratio: ratio.above(1))
+    return _compare_with_none(key, flurry, BUSIEST_WEEK, lambda ratio: ratio.above(1))
 
 
 def _fewer(key: str, flurry: pd.DataFrame) -> Iterator[Verdict]:
-    return _beside_none(key, flurry, "throughput", lambda ratio: ratio.below(1))
+    return _compare_with_none(key, flurry, "throughput", lambda ratio: ratio.below(1))
 
 
-def _beside_none(
+def _compare_with_none(
     key: str, flurry: pd.DataFrame, metric: str, answer: Callable[[Interval], bool | None]
 ) -> Iterator[Verdict]:
     """Yield whether a metric's ratios to runs without flurries are as claimed, at each rate."""
     for log, of_log in flurry[flurry["metric"] == metric].groupby("log", sort=False):
         ratios = {row.rate: kit.from_cells(row, "ratio", nb="pairs") for row in kit.rows(of_log)}
         holds = kit.all_hold(map(answer, ratios.values()))
-        told = "; ".join(f"{rate:g} a week x {of}, {of.nb} pairs" for rate, of in ratios.items())
-        yield TEXTS.verdict(key, holds, str(log), effect=told, numbers=told)
+        numbers = "; ".join(f"{rate:g} a week x {of}, {of.nb} pairs" for rate, of in ratios.items())
+        yield TEXTS.verdict(key, holds, str(log), effect=numbers, numbers=numbers)
 
 
 def _named(row: Any) -> str:

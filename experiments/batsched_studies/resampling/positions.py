@@ -22,7 +22,7 @@ QUANTITIES = tuple(
         ("wait", "mean_waiting_time", "mean wait (h)", 1 / 3600),
     )
 )
-"""The metrics that the thesis shows; it gives no bound of its slowdown, ours is 10 s."""
+"""The metrics that the thesis shows; it gives no bound of its slowdown; here it is 10 s."""
 EDGE = 0.025
 """A log with less than this share of the variants on one side is at the end of their range."""
 KINDS = ("variants", "even variants")
@@ -39,7 +39,7 @@ ABOUT = {
     INSIDE: "among them",
     LOWER: "below nearly all",
     HIGHER: "above nearly all",
-    OPEN: "cannot be told",
+    OPEN: "inconclusive",
 }
 TRACES: dict[str, str] = PUBLISHED["logs"]
 

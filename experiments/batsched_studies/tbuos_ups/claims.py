@@ -167,17 +167,17 @@ def _effects(claim: Claim, runs: Runs, replay: str) -> Iterator[dict[str, Any]]:
     place["ratio"] = f"{claim.system} / {claim.base}"
     if claim.base_replay:
         place |= {"replay": f"{replay} / {claim.base_replay}", "ratio": claim.system}
-    told = {"claim": claim.number, **place, "metric": claim.metric, "expected": claim.expected}
-    told["nodes"] = find_size(ours.labels("nb_res"), base.labels("nb_res"))
+    common = {"claim": claim.number, **place, "metric": claim.metric, "expected": claim.expected}
+    common["nodes"] = find_size(ours.labels("nb_res"), base.labels("nb_res"))
     unstable = pd.Series(False, values.index)
     if replay in OPEN and not claim.base_replay:
         unstable = (is_saturated(ours) | is_saturated(base))[values.index]
     is_certain = {replay, claim.base_replay or replay} <= DRAW_NOTHING
     every = _effect(claim.expected, is_certain, values, of_base)
-    yield told | {"which": "all", "saturated": int(unstable.sum())} | every
+    yield common | {"which": "all", "saturated": int(unstable.sum())} | every
     if unstable.any() and not unstable.all():
         stable = _effect(claim.expected, is_certain, values[~unstable], of_base[~unstable])
-        yield told | {"which": "stable", "saturated": 0} | stable
+        yield common | {"which": "stable", "saturated": 0} | stable
 
 
 def _effect(

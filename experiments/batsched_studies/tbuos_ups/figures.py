@@ -132,7 +132,7 @@ def _ups_points(runs: Runs) -> Iterator[dict[str, Any]]:
 
 
 def draw_ratios(spreads: pd.DataFrame) -> Figure | None:
-    """Draw the ratio of the largest to the smallest mean wait, ours and the thesis's."""
+    """Draw the ratio of the largest to the smallest mean wait, here and in the thesis."""
     points = list(_ratio_points(spreads))
     if not points:
         return None
@@ -144,29 +144,29 @@ def draw_ratios(spreads: pd.DataFrame) -> Figure | None:
     )
     title = "largest over smallest mean wait"
     scale = alt.Scale(type="log", nice=False, domainMin=1)
-    shapes = alt.Scale(domain=["ours", "thesis"], range=["circle", "diamond"])
+    shapes = alt.Scale(domain=["here", "thesis"], range=["circle", "diamond"])
     dots = base.mark_point(filled=True, size=80).encode(
         x=alt.X("ratio:Q", title=title, scale=scale),
         shape=alt.Shape("from:N", title=None, scale=shapes),
-        opacity=alt.condition("datum.from == 'ours'", alt.value(1), alt.value(0.6)),
+        opacity=alt.condition("datum.from == 'here'", alt.value(1), alt.value(0.6)),
         tooltip=["log:N", "users:N", "from:N", *numbers(ratio="ratio"), "seeds:Q"],
     )
     lines = len({(point["log"], point["users"]) for point in points})
     chart = dots.properties(width="container", height=22 * max(lines, 2))
-    return TEXTS.figure("ratios_beside_thesis", chart.interactive(bind_y=False))
+    return TEXTS.figure("ratios_and_thesis", chart.interactive(bind_y=False))
 
 
 def _ratio_points(spreads: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for spread in rows(spreads[spreads["system"] == "easy"]):
         if spread.which == "all" and spread.replay in USERS:
             place = {"log": spread.log, "users": USERS[spread.replay], "seeds": spread.seeds}
-            yield {**place, "ratio": spread.ratio, "from": "ours"}
+            yield {**place, "ratio": spread.ratio, "from": "here"}
             if pd.notna(spread.thesis):
                 yield {**place, "ratio": spread.thesis, "from": "thesis"}
 
 
 def draw_waits(waits: pd.DataFrame) -> Figure:
-    """Draw the average waits of chapter 4, ours and the thesis's."""
+    """Draw the average waits of chapter 4, here and in the thesis."""
     points = []
     for wait in rows(waits):
         place = {"log": wait.log, "users": wait.replay}
@@ -185,7 +185,7 @@ def draw_waits(waits: pd.DataFrame) -> Figure:
         tooltip=["log:N", "users:N", "from:N", *numbers(wait="wait (h)")],
     )
     return TEXTS.figure(
-        "waits_beside_thesis", _by_log(chart.properties(width=WIDTH, height=130), points)
+        "waits_and_thesis", _by_log(chart.properties(width=WIDTH, height=130), points)
     )
 
 

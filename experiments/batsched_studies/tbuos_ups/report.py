@@ -37,7 +37,7 @@ def report(results: CampaignResults) -> Report:
     parts = {
         "Systems and users": make_level_tables(runs, _recorded(results)),
         "Comparisons": _comparisons(compared),
-        "Compared with the thesis": _beside(spread, varies, wait),
+        "Compared with the thesis": _compare(spread, varies, wait),
         "Figures": figures.draw_figures(runs),
     }
     of_claims = judge_claims(compared, spread, varies, wait)
@@ -48,7 +48,7 @@ def _comparisons(compared: pd.DataFrame) -> Iterable[Part | None]:
     return [Text(HOW), *make_effect_tables(compared)] if len(compared) else []
 
 
-def _beside(
+def _compare(
     spread: pd.DataFrame, varies: Mapping[tuple[str, str], SpreadTest], wait: pd.DataFrame
 ) -> Iterator[Part | None]:
     if len(spread):
@@ -148,7 +148,7 @@ HOW = TEXTS["how"].format(tolerance=claims.TOLERANCE)
 
 
 def make_spread_table(spreads: pd.DataFrame) -> Table | None:
-    """Return a table of how the mean wait varies over the seeds, ours and the thesis's."""
+    """Return a table of how the mean wait varies over the seeds, here and in the thesis."""
     hours = {f"{name}_h": spreads[name] / HOUR for name in ("least", "median", "most")}
     return TEXTS.table("ratios", _in_percent(spreads.assign(**hours)), seeds=SEEDS)
 
@@ -178,5 +178,5 @@ def make_strict_table(waits: pd.DataFrame) -> Table | None:
 
 
 def make_wait_table(waits: pd.DataFrame) -> Table | None:
-    """Return a table of the average waits with EASY, ours and the thesis's (chapter 4)."""
+    """Return a table of the average waits with EASY, here and in the thesis (chapter 4)."""
     return TEXTS.table("waits", _in_percent(waits))

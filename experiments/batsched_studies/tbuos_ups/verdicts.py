@@ -16,8 +16,8 @@ from batsched_studies.tbuos_ups import PUBLISHED
 from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES, find_size
 from batsched_studies.tbuos_ups.waits import PAIRS, compare_easy, select_comparable, sign_test
 
-READINGS: dict[str, str] = PUBLISHED["readings"]
-"""The interpretation of the thesis on which each verdict depends, and our limits, by claim."""
+INTERPRETATIONS: dict[str, str] = PUBLISHED["interpretations"]
+"""The interpretation of the thesis on which each verdict depends, and this study's limits."""
 CHANGE = (GREATER, DIFFERENT)
 """Expectations that something will change."""
 LEVEL = 0.05
@@ -32,7 +32,7 @@ def judge_claims(
 ) -> list[Verdict]:
     """Return a verdict for each claim and log with runs.
 
-    A claim of several comparisons holds if all that were made hold, and is inconclusive if one is.
+    A claim of several comparisons holds if all of them hold, and is inconclusive if one is.
     Saturated open runs do not count. The verdict is None if all runs are saturated, or if only one
     kind of a claim on changes and non-changes was run. A claim without runs has no log.
     """
@@ -51,20 +51,20 @@ def judge_claims(
     return verdicts
 
 
-def _reading(number: str, sizes: Iterable[float]) -> str:
+def _find_interpretation(number: str, sizes: Iterable[float]) -> str:
     """Return the interpretation behind a verdict, and the machine size if there is only one."""
     nodes = find_size(sizes)
-    return READINGS[number] + ("" if isnan(nodes) else f"; {nodes:,.0f} processors")
+    return INTERPRETATIONS[number] + ("" if isnan(nodes) else f"; {nodes:,.0f} processors")
 
 
 def _of_effects(number: str, title: str, effects: pd.DataFrame) -> Iterator[Verdict]:
     parts = {claim.expected in CHANGE for claim in CLAIMS if claim.number == number}
     for log, compared in effects.groupby("log", sort=False):
         judged = compared[compared["saturated"] == 0]
-        reading = _reading(number, compared["nodes"])
+        reading = _find_interpretation(number, compared["nodes"])
         if judged.empty:
-            told = "a run of every pair is saturated"
-            yield Verdict(title, None, "", str(log), told, reading)
+            effect_text = "a run of every pair is saturated"
+            yield Verdict(title, None, "", str(log), effect_text, reading)
         elif set(compared["expected"].isin(CHANGE)) < parts:
             yield Verdict(title, None, "Only a part of it was run.", str(log), reading=reading)
         else:
@@ -121,7 +121,7 @@ def _of_spreads(
         sides = [shown[place] for place in places if place in shown]
         if len(sides) < len(places):
             continue
-        reading = _reading("iv", (side.nodes for side in sides))
+        reading = _find_interpretation("iv", (side.nodes for side in sides))
         test = calmer.get((log, "easy"))
         if test is None or isnan(test.p):
             few = f"fewer than {PAIRS} pairs of equal seeds"
@@ -160,8 +160,8 @@ def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
             for wait in rows(judged)
         ]
         effect = f"{as_printed.count(True)} of {len(judged)} models as printed"
-        effect += f", of {as_printed.count(None)} it cannot be told" if None in as_printed else ""
-        holds, reading = all_hold(as_printed), _reading("viii", judged["nodes"])
+        effect += f", {as_printed.count(None)} inconclusive" if None in as_printed else ""
+        holds, reading = all_hold(as_printed), _find_interpretation("viii", judged["nodes"])
         yield Verdict(title, holds, f"{evidence}.", str(log), effect, reading)
 
 
@@ -179,7 +179,7 @@ def _of_strict(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
     apart = compare_easy(waits)
     if apart.empty:
         return
-    told = "; ".join(
+    effect_text = "; ".join(
         f"{row.log} {row.usual:,.0f} and {row.strict:,.0f} s, printed {row.thesis:,.0f}"
         for row in rows(apart)
     )
@@ -188,9 +188,9 @@ def _of_strict(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:
     p = sign_test(nearer, number)
     effect = f"nearer on {nearer} of {number} logs, p = {p:.3g}"
     effect += f"; mean distance x {_factors(counted)}" if number else ""
-    evidence = f"Open replay, usual and strict: {told}; {effect}."
+    evidence = f"Open replay, usual and strict: {effect_text}; {effect}."
     holds = nearer > number / 2 if p < LEVEL else None
-    yield Verdict(title, holds, evidence, "", effect, READINGS["xi"] + _machines(counted))
+    yield Verdict(title, holds, evidence, "", effect, INTERPRETATIONS["xi"] + _machines(counted))
 
 
 def _factors(apart: pd.DataFrame) -> str:

@@ -1,0 +1,138 @@
+"""The pages of studies: their tables have the recorded numbers, and their figures can be drawn."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from batsched_py.files.readers import read_toml
+from batsched_studies.page_figures import FIGURES, HERE, INFRASTRUCTURES
+
+MOST_WORDS = 900
+Row = dict[str, str]
+
+
+def numbers(study: str, name: str) -> list[Row]:
+    """Return the lines of a CSV file of a study."""
+    with (HERE / study / f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def page(study: str) -> str:
+    return (HERE / study / "README.md").read_text()
+
+
+def interval(row: Row, name: str, low: str, high: str) -> str:
+    return f"{row[name]} ({row[low]} to {row[high]})"
+
+
+def grouped(value: str) -> str:
+    """Return a number with a comma after each thousand."""
+    return f"{int(value):,}" if value.isdigit() else value
+
+
+def rows_of_replay_feedback() -> Iterator[str]:
+    published = read_toml(HERE / "replay_feedback" / "published.toml")
+    here = {(row["log"], row["infrastructure"], row["replay"]): row for row in recorded()}
+    for name in INFRASTRUCTURES:
+        rigid, a60 = here["KTH", name, "rigid"], here["KTH", name, "a60"]
+        waits = [published["table1"]["KTH"][f"{name} {replay}"][1] for replay in ("rigid", "a60")]
+        late = published["table2"]["KTH"][f"{name} a60"][0]
+        yield (
+            f"| {name} | {rigid['mean_wait_d']} / {waits[0]:.2f} | {a60['mean_wait_d']} / "
+            f"{waits[1]:.2f} | {a60['mean_lateness_d']} / {late:.2f} |"
+        )
+
+
+def recorded() -> list[Row]:
+    return numbers("replay_feedback", "results")
+
+
+def rows_of_dynamic_think_times() -> Iterator[str]:
+    published = read_toml(HERE / "dynamic_think_times" / "published.toml")["cases"]
+    for row in numbers("dynamic_think_times", "medians"):
+        if row["think_time"] == "lin":
+            paper = published[row["scheduler"]][row["cores"]]["lin"]
+            cells = [f"{row['workload']} / {paper['work'][1]:.3f}"]
+            cells += [f"{int(row[name]):,} / {paper[name][1]:,}" for name in ("awrt", "art", "awt")]
+            cells.append(f"{row['asd']} / {paper['asd'][1]:.0f}")
+            yield f"| {row['scheduler'].upper()} {row['cores']} lin | {' | '.join(cells)} |"
+
+
+def rows_of_creasy() -> Iterator[str]:
+    changes: dict[str, list[Row]] = {}
+    for row in numbers("creasy", "changes"):
+        changes.setdefault(row["quantity"], []).append(row)
+    for name in ("throughput", "mean turnaround time", "mean slowdown"):
+        yield " | ".join(f"{signed(interval(row, *CHANGE))}" for row in changes[name])
+    for run_time in ("up to 1 min", "1 to 10 min", "over 10 min"):
+        of_class = changes[f"turnaround time, {run_time}"]
+        yield " | ".join(f"{signed(interval(row, *CHANGE))}" for row in of_class)
+
+
+CHANGE = ("change", "low", "high")
+
+
+def signed(text: str) -> str:
+    return text if text.startswith("-") else f"+{text}"
+
+
+def rows_of_tbuos_ups() -> Iterator[str]:
+    gains = {row["log"]: row for row in numbers("tbuos_ups", "ups")}
+    easy, ups = "throughput_easy_to_fcfs", "1_to_easy"
+    for row in numbers("tbuos_ups", "logs"):
+        of_easy = interval(row, easy, f"{easy}_low", f"{easy}_high")
+        of_ups = interval(gains[row["log"]], ups, f"{ups}_low", f"{ups}_high")
+        yield f"| {row['log']} ({row['pairs']}) | {of_easy} | {of_ups} |"
+
+
+def rows_of_resampling() -> Iterator[str]:
+    for row in numbers("resampling", "positions"):
+        if row["metric"] == "wait (h)":
+            share, of_variants = row["below_percent"], interval(row, "median", "low", "high")
+            cells = [row["log"], grouped(row["variants"]), row["recorded"], of_variants]
+            yield f"| {' | '.join(cells)} | {share if share == '0' else f'{share} %'} |"
+
+
+def rows_of_league() -> Iterator[str]:
+    skills: dict[str, list[str]] = {}
+    for row in numbers("league", "skills"):
+        if row["case"] == "all logs":
+            text = interval(row, "skill", "low", "high")
+            is_clear = float(row["low"]) > 0 or float(row["high"]) < 0
+            skills.setdefault(row["model"], []).append(f"**{text}**" if is_clear else text)
+    for model, cells in skills.items():
+        if model not in ("a0", "adjusted"):
+            yield f"| `{model}` | {' | '.join(cells)} |"
+
+
+ROWS: dict[str, Callable[[], Iterator[str]]] = {
+    "creasy": rows_of_creasy,
+    "dynamic_think_times": rows_of_dynamic_think_times,
+    "league": rows_of_league,
+    "replay_feedback": rows_of_replay_feedback,
+    "resampling": rows_of_resampling,
+    "tbuos_ups": rows_of_tbuos_ups,
+}
+
+
+@pytest.mark.parametrize("study", FIGURES)
+def test_the_page_has_the_recorded_numbers(study: str) -> None:
+    text = page(study)
+    rows = list(ROWS[study]())
+    assert len(rows) >= 4
+    assert [row for row in rows if row not in text] == []
+
+
+@pytest.mark.parametrize("study", FIGURES)
+def test_the_page_has_one_figure_and_few_words(study: str) -> None:
+    text = page(study)
+    assert text.count("](results.png)") == text.count("![") == 1
+    assert len(text.split()) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("study", FIGURES)
+def test_the_figure_can_be_drawn(study: str) -> None:
+    assert FIGURES[study]().to_dict()
