@@ -133,7 +133,8 @@ def test_the_page_works_from_an_empty_folder(tmp_path: Path) -> None:
     """All commands of "Two processes by hand", with an endpoint that nobody else has."""
     page = (ROOT / "docs/how-to/batsim.md").read_text()
     (section,) = re.findall(r"^## Two processes by hand\n(.*?)^## ", page, re.DOTALL | re.MULTILINE)
-    lines = re.findall(r"^\$ (.*)$", section.replace("\\\n", ""), re.MULTILINE)
+    shell = "".join(re.findall(r"^```bash\n(.*?)^```", section, re.DOTALL | re.MULTILINE))
+    lines = shell.replace("\\\n", "").splitlines()
     assert sum(line.startswith("batsim ") for line in lines) == 2
     script = "set -e\n"
     for line in lines:

@@ -14,7 +14,7 @@ from batsched_py.report import Report
 from batsched_py.report.kit.selection import Quantity, Runs
 from batsched_py.report.kit.texts import read_published
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "reports.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "study-reports.md"
 WAIT = Quantity("wait", "mean_waiting_time", "wait (min)", 1 / 60)
 
 
@@ -62,11 +62,11 @@ def test_changes_are_of_pairs() -> None:
 
 def test_the_worked_example_of_the_page(tmp_path: Path) -> None:
     """EASY responds in half the time, of which a number is published; it works without runs too."""
-    section = PAGE.read_text(encoding="utf-8").partition("### The kit for studies")[2]
+    section = PAGE.read_text(encoding="utf-8").partition("## Use the kit for studies")[2]
     code = section.partition("```python\n")[2].partition("```")[0]
     (tmp_path / "published.toml").write_text("[response]\neasy = 10\n")
     names: dict[str, Any] = {"__file__": str(tmp_path / "report.py")}
-    exec(compile(code, "reports.md", "exec"), names)
+    exec(compile(code, PAGE.name, "exec"), names)
     rows = [
         {"scheduler": name, "replication": at, "mean_turnaround_time": 60 * value * (at + 1)}
         | {"utilisation": 0.5}
