@@ -1,0 +1,168 @@
+"""Draws the pictures of the README, the tutorials and the gallery again: ``make pictures``.
+
+A page names the file behind a picture in the line before it, and its own blocks make this file:
+
+    <!-- picture: out/report.html 1000x700 -->
+    ![A report](../images/report.png)
+
+A file of SVG becomes a PNG of the width given. A page of HTML becomes a screenshot of that size,
+by Chromium. The picture of the README needs the log KTH-SP2-1996-2.1-cln: ``--logs FOLDER``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import vl_convert
+
+from batsched_py import simulate
+from batsched_py.support import palette
+from batsched_py.units import DAY
+
+ROOT = Path(__file__).parents[1]
+README_PICTURE = ROOT / "docs" / "images" / "slower-machine.png"
+LOG = "KTH-SP2-1996-2.1-cln"
+MOST_BYTES = 150_000
+_BLOCK = re.compile(r"(?P<before>[^\n]*)\n*```(?P<language>\w*)\n(?P<text>.*?)```", re.S)
+_FILE = re.compile(r"`([\w.]+)`:\s*$")
+_PICTURE = re.compile(r"<!-- picture: (\S+)(?: (\d+)(?:x(\d+))?)? -->\n!\[[^\]]*\]\(([^)]+)\)")
+
+
+def run_page(page: Path, folder: Path) -> None:
+    """Write the files that a page shows, and run its blocks, in a folder."""
+    names: dict[str, Any] = {"__name__": page.stem}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for block in _BLOCK.finditer(page.read_text()):
+        if name := _FILE.search(block["before"]):
+            (folder / name[1]).write_text(block["text"])
+        elif block["before"].startswith("<!-- not run"):
+            continue
+        elif block["language"] == "bash":
+            subprocess.run(
+                ["bash", "-euc", block["text"]],
+                cwd=folder,
+                env=os.environ | {"PATH": path},
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
+        elif block["language"] == "python":
+            with contextlib.chdir(folder), contextlib.redirect_stdout(None):
+                exec(compile(block["text"], str(page), "exec"), names)
+
+
+def convert(source: Path, picture: Path, width: int, height: int) -> None:
+    """Make a picture (PNG) of a file: a screenshot of HTML, SVG in a width, or a copy."""
+    if source.suffix == ".html":
+        take_screenshot(source, picture, width, height)
+    elif source.suffix == ".svg":
+        drawn = source.read_text()
+        found = re.search(r'<svg[^>]* width="([\d.]+)"', drawn)
+        scale = width / float(found[1]) if found and width else 1.0
+        picture.write_bytes(vl_convert.svg_to_png(drawn, scale=scale))
+    else:
+        shutil.copyfile(source, picture)
+
+
+def take_screenshot(source: Path, picture: Path, width: int, height: int) -> None:
+    """Take a picture of the first screen of an HTML page, in a browser window of a size."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415, as only these need it
+
+    with sync_playwright() as browsers:
+        browser = browsers.chromium.launch(executable_path=shutil.which("chromium"))
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+        page.goto(source.resolve().as_uri(), wait_until="networkidle")
+        page.wait_for_timeout(2000)  # charts are drawn after the page has loaded
+        page.screenshot(path=picture)
+        browser.close()
+
+
+def draw_slower_machine(logs: Path) -> alt.LayerChart:
+    """Draw the jobs submitted so far on a machine half as fast: rigid replay and closed loop."""
+    curves = {
+        "recorded times (rigid replay)": ("rigid", palette.RECORDED),
+        "users who wait for results (closed loop)": ("feedback", palette.BLUE),
+    }
+    frames = []
+    for label, (users, _) in curves.items():
+        log = str(logs / f"{LOG}.swf.gz")
+        result = simulate(log, users=users, speed_factor=0.5, rules="replay-feedback")
+        months = np.sort(result.table.submit - result.table.submit.min()) / (30 * DAY)
+        jobs = np.arange(1, len(months) + 1)
+        every = np.unique([*range(0, len(months), 100), len(months) - 1])
+        frames.append(
+            pd.DataFrame({"months": months[every], "jobs": jobs[every], "curve": label})
+        )
+    data = pd.concat(frames)
+    colour = alt.Color(
+        "curve:N",
+        legend=None,
+        scale=alt.Scale(domain=[*curves], range=[colour for _, colour in curves.values()]),
+    )
+    months = alt.Axis(values=[*range(0, 22, 3)])
+    x = alt.X("months:Q", title="months since the first job", axis=months)
+    y = alt.Y("jobs:Q", title="jobs submitted so far", axis=alt.Axis(format=",d", tickCount=4))
+    lines = alt.Chart(data).mark_line(strokeWidth=4).encode(x=x, y=y, color=colour)
+    labels = pd.DataFrame(
+        {"curve": [*curves], "months": [7.3, 10.2], "jobs": [25500, 17500]}
+        | {"text": [["recorded times", "(rigid replay)"], ["users who wait", "(closed loop)"]]}
+        | {"align": ["right", "left"]}
+    )
+    texts = [
+        alt.Chart(labels[labels["align"] == align])
+        .mark_text(align=align, fontSize=20, fontWeight="bold", lineHeight=24)
+        .encode(x=x, y=y, text="text:N", color=colour)
+        for align in ("right", "left")
+    ]
+    chart: alt.LayerChart = alt.layer(lines, *texts).properties(width=620, height=300)
+    return chart.configure_axis(labelFontSize=17, titleFontSize=18, grid=False).configure_view(
+        stroke=None
+    )
+
+
+def make_pictures(page: Path) -> list[Path]:
+    """Run a page and make its pictures; return them."""
+    made = []
+    with tempfile.TemporaryDirectory() as name:
+        run_page(page, Path(name))
+        for source, width, height, target in _PICTURE.findall(page.read_text()):
+            picture = (page.parent / target).resolve()
+            convert(Path(name, source), picture, int(width or 0), int(height or 0))
+            made.append(picture)
+    return made
+
+
+def main() -> int:
+    """Make the pictures of all pages, or of the pages that are named; return the exit code."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("pages", nargs="*", type=Path, help="only these pages")
+    parser.add_argument("--logs", type=Path, help=f"folder of {LOG}.swf.gz")
+    arguments = parser.parse_args()
+    all_pages = [page for page in (ROOT / "docs").rglob("*.md") if _PICTURE.search(page.read_text())]
+    made = []
+    for page in arguments.pages or sorted(all_pages):
+        made += make_pictures(page.resolve())
+    if arguments.logs:
+        draw_slower_machine(arguments.logs).save(README_PICTURE, scale_factor=1.7)
+        made.append(README_PICTURE)
+    elif not arguments.pages:
+        print(f"{README_PICTURE.name} is left as it is: --logs FOLDER draws it")
+    for picture in made:
+        size = picture.stat().st_size
+        print(f"{picture.relative_to(ROOT)}: {size // 1000} kB")
+    return 1 if any(picture.stat().st_size > MOST_BYTES for picture in made) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
