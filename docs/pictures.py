@@ -5,8 +5,8 @@ A page names the file behind a picture in the line before it, and its own blocks
     <!-- picture: out/report.html 1000x700 -->
     ![A report](../images/report.png)
 
-A file of SVG becomes a PNG of the width given. A page of HTML becomes a screenshot of that size,
-by Chromium. The picture of the README needs the log KTH-SP2-1996-2.1-cln: ``--logs FOLDER``.
+A PNG is compressed. Of a page of HTML, Chromium takes a screenshot in a window of the size given.
+The picture of the README needs the log KTH-SP2-1996-2.1-cln: ``--logs FOLDER``.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import contextlib
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
-import vl_convert
 
 from batsched_py import simulate
 from batsched_py.support import palette
@@ -37,7 +38,7 @@ LOG = "KTH-SP2-1996-2.1-cln"
 MOST_BYTES = 150_000
 _BLOCK = re.compile(r"(?P<before>[^\n]*)\n*```(?P<language>\w*)\n(?P<text>.*?)```", re.S)
 _FILE = re.compile(r"`([\w.]+)`:\s*$")
-_PICTURE = re.compile(r"<!-- picture: (\S+)(?: (\d+)(?:x(\d+))?)? -->\n!\[[^\]]*\]\(([^)]+)\)")
+_PICTURE = re.compile(r"<!-- picture: (\S+)(?: (\d+)x(\d+))? -->\n!\[[^\]]*\]\(([^)]+)\)")
 
 
 def run_page(page: Path, folder: Path) -> None:
@@ -62,17 +63,21 @@ def run_page(page: Path, folder: Path) -> None:
                 exec(compile(block["text"], str(page), "exec"), names)
 
 
-def convert(source: Path, picture: Path, width: int, height: int) -> None:
-    """Make a picture (PNG) of a file: a screenshot of HTML, SVG in a width, or a copy."""
-    if source.suffix == ".html":
-        take_screenshot(source, picture, width, height)
-    elif source.suffix == ".svg":
-        drawn = source.read_text()
-        found = re.search(r'<svg[^>]* width="([\d.]+)"', drawn)
-        scale = width / float(found[1]) if found and width else 1.0
-        picture.write_bytes(vl_convert.svg_to_png(drawn, scale=scale))
-    else:
-        shutil.copyfile(source, picture)
+def compress(png: bytes) -> bytes:
+    """Return the same PNG, with its rows of pixels packed as well as possible."""
+    parts: list[tuple[bytes, bytes]] = []
+    place = 8  # after the signature
+    while place < len(png):
+        (length,) = struct.unpack(">I", png[place : place + 4])
+        parts.append((png[place + 4 : place + 8], png[place + 8 : place + 8 + length]))
+        place += length + 12
+    pixels = zlib.decompress(b"".join(data for kind, data in parts if kind == b"IDAT"))
+    others = [part for part in parts if part[0] not in (b"IDAT", b"IEND")]
+    packed = [*others, (b"IDAT", zlib.compress(pixels, 9)), (b"IEND", b"")]
+    return png[:8] + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in packed
+    )
 
 
 def take_screenshot(source: Path, picture: Path, width: int, height: int) -> None:
@@ -101,9 +106,7 @@ def draw_slower_machine(logs: Path) -> alt.LayerChart:
         months = np.sort(result.table.submit - result.table.submit.min()) / (30 * DAY)
         jobs = np.arange(1, len(months) + 1)
         every = np.unique([*range(0, len(months), 100), len(months) - 1])
-        frames.append(
-            pd.DataFrame({"months": months[every], "jobs": jobs[every], "curve": label})
-        )
+        frames.append(pd.DataFrame({"months": months[every], "jobs": jobs[every], "curve": label}))
     data = pd.concat(frames)
     colour = alt.Color(
         "curve:N",
@@ -138,7 +141,11 @@ def make_pictures(page: Path) -> list[Path]:
         run_page(page, Path(name))
         for source, width, height, target in _PICTURE.findall(page.read_text()):
             picture = (page.parent / target).resolve()
-            convert(Path(name, source), picture, int(width or 0), int(height or 0))
+            file = Path(name, source)
+            if file.suffix == ".html":
+                take_screenshot(file, picture, int(width), int(height))
+                file = picture
+            picture.write_bytes(compress(file.read_bytes()))
             made.append(picture)
     return made
 
@@ -149,12 +156,15 @@ def main() -> int:
     parser.add_argument("pages", nargs="*", type=Path, help="only these pages")
     parser.add_argument("--logs", type=Path, help=f"folder of {LOG}.swf.gz")
     arguments = parser.parse_args()
-    all_pages = [page for page in (ROOT / "docs").rglob("*.md") if _PICTURE.search(page.read_text())]
+    all_pages = [
+        page for page in (ROOT / "docs").rglob("*.md") if _PICTURE.search(page.read_text())
+    ]
     made = []
     for page in arguments.pages or sorted(all_pages):
         made += make_pictures(page.resolve())
     if arguments.logs:
-        draw_slower_machine(arguments.logs).save(README_PICTURE, scale_factor=1.7)
+        draw_slower_machine(arguments.logs).save(README_PICTURE, scale_factor=2)
+        README_PICTURE.write_bytes(compress(README_PICTURE.read_bytes()))
         made.append(README_PICTURE)
     elif not arguments.pages:
         print(f"{README_PICTURE.name} is left as it is: --logs FOLDER draws it")
