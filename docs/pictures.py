@@ -82,7 +82,7 @@ def compress(png: bytes) -> bytes:
 
 def take_screenshot(source: Path, picture: Path, width: int, height: int) -> None:
     """Take a picture of the first screen of an HTML page, in a browser window of a size."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415, as only these need it
+    from playwright.sync_api import sync_playwright
 
     with sync_playwright() as browsers:
         browser = browsers.chromium.launch(executable_path=shutil.which("chromium"))
@@ -93,45 +93,36 @@ def take_screenshot(source: Path, picture: Path, width: int, height: int) -> Non
         browser.close()
 
 
-def draw_slower_machine(logs: Path) -> alt.LayerChart:
+def draw_slower_machine(logs: Path) -> Any:
     """Draw the jobs submitted so far on a machine half as fast: rigid replay and closed loop."""
-    curves = {
-        "recorded times (rigid replay)": ("rigid", palette.RECORDED),
-        "users who wait for results (closed loop)": ("feedback", palette.BLUE),
-    }
+    log = str(logs / f"{LOG}.swf.gz")
     frames = []
-    for label, (users, _) in curves.items():
-        log = str(logs / f"{LOG}.swf.gz")
+    for users in ("rigid", "feedback"):
         result = simulate(log, users=users, speed_factor=0.5, rules="replay-feedback")
         months = np.sort(result.table.submit - result.table.submit.min()) / (30 * DAY)
-        jobs = np.arange(1, len(months) + 1)
-        every = np.unique([*range(0, len(months), 100), len(months) - 1])
-        frames.append(pd.DataFrame({"months": months[every], "jobs": jobs[every], "curve": label}))
-    data = pd.concat(frames)
-    colour = alt.Color(
-        "curve:N",
-        legend=None,
-        scale=alt.Scale(domain=[*curves], range=[colour for _, colour in curves.values()]),
-    )
-    months = alt.Axis(values=[*range(0, 22, 3)])
-    x = alt.X("months:Q", title="months since the first job", axis=months)
-    y = alt.Y("jobs:Q", title="jobs submitted so far", axis=alt.Axis(format=",d", tickCount=4))
-    lines = alt.Chart(data).mark_line(strokeWidth=4).encode(x=x, y=y, color=colour)
+        shown = np.unique([*range(0, len(months), 100), len(months) - 1])
+        frames.append(pd.DataFrame({"months": months[shown], "jobs": shown + 1, "users": users}))
     labels = pd.DataFrame(
-        {"curve": [*curves], "months": [7.3, 10.2], "jobs": [25500, 17500]}
+        {"users": ["rigid", "feedback"], "months": [7.3, 10.2], "jobs": [25500, 17500]}
         | {"text": [["recorded times", "(rigid replay)"], ["users who wait", "(closed loop)"]]}
-        | {"align": ["right", "left"]}
     )
-    texts = [
-        alt.Chart(labels[labels["align"] == align])
-        .mark_text(align=align, fontSize=20, fontWeight="bold", lineHeight=24)
-        .encode(x=x, y=y, text="text:N", color=colour)
-        for align in ("right", "left")
-    ]
-    chart: alt.LayerChart = alt.layer(lines, *texts).properties(width=620, height=300)
-    return chart.configure_axis(labelFontSize=17, titleFontSize=18, grid=False).configure_view(
-        stroke=None
-    )
+    ticks = alt.Axis(values=[*range(0, 22, 3)])
+    colours = alt.Scale(domain=["rigid", "feedback"], range=[palette.RECORDED, palette.BLUE])
+    encodings = {
+        "x": alt.X("months:Q", title="months since the first job", axis=ticks),
+        "y": alt.Y(
+            "jobs:Q", title="jobs submitted so far", axis=alt.Axis(format=",d", tickCount=4)
+        ),
+        "color": alt.Color("users:N", legend=None, scale=colours),
+    }
+    layers: list[Any] = [alt.Chart(pd.concat(frames)).mark_line(strokeWidth=4).encode(**encodings)]
+    for users, align in (("rigid", "right"), ("feedback", "left")):
+        text = alt.Chart(labels[labels["users"] == users]).encode(text="text:N", **encodings)
+        style: dict[str, Any] = {"fontSize": 20, "fontWeight": "bold", "lineHeight": 24}
+        layers.append(text.mark_text(align=align, **style))
+    chart: Any = alt.layer(*layers).properties(width=620, height=300)
+    chart = chart.configure_axis(labelFontSize=17, titleFontSize=18, grid=False)
+    return chart.configure_view(stroke=None)
 
 
 def make_pictures(page: Path) -> list[Path]:
@@ -156,17 +147,16 @@ def main() -> int:
     parser.add_argument("pages", nargs="*", type=Path, help="only these pages")
     parser.add_argument("--logs", type=Path, help=f"folder of {LOG}.swf.gz")
     arguments = parser.parse_args()
-    all_pages = [
-        page for page in (ROOT / "docs").rglob("*.md") if _PICTURE.search(page.read_text())
-    ]
+    pages = [page.resolve() for page in arguments.pages] or sorted((ROOT / "docs").rglob("*.md"))
     made = []
-    for page in arguments.pages or sorted(all_pages):
-        made += make_pictures(page.resolve())
-    if arguments.logs:
+    for page in pages:
+        if _PICTURE.search(page.read_text()):
+            made += make_pictures(page)
+    if arguments.logs and Path(arguments.logs, f"{LOG}.swf.gz").exists():
         draw_slower_machine(arguments.logs).save(README_PICTURE, scale_factor=2)
         README_PICTURE.write_bytes(compress(README_PICTURE.read_bytes()))
         made.append(README_PICTURE)
-    elif not arguments.pages:
+    else:
         print(f"{README_PICTURE.name} is left as it is: --logs FOLDER draws it")
     for picture in made:
         size = picture.stat().st_size
