@@ -108,7 +108,7 @@ def draw_slower_machine(logs: Path) -> Any:
     )
     ticks = alt.Axis(values=[*range(0, 22, 3)])
     colours = alt.Scale(domain=["rigid", "feedback"], range=[palette.RECORDED, palette.BLUE])
-    encodings = {
+    encodings: dict[str, Any] = {
         "x": alt.X("months:Q", title="months since the first job", axis=ticks),
         "y": alt.Y(
             "jobs:Q", title="jobs submitted so far", axis=alt.Axis(format=",d", tickCount=4)
@@ -118,8 +118,8 @@ def draw_slower_machine(logs: Path) -> Any:
     layers: list[Any] = [alt.Chart(pd.concat(frames)).mark_line(strokeWidth=4).encode(**encodings)]
     for users, align in (("rigid", "right"), ("feedback", "left")):
         text = alt.Chart(labels[labels["users"] == users]).encode(text="text:N", **encodings)
-        style: dict[str, Any] = {"fontSize": 20, "fontWeight": "bold", "lineHeight": 24}
-        layers.append(text.mark_text(align=align, **style))
+        style: dict[str, Any] = {"align": align, "fontSize": 20, "lineHeight": 24}
+        layers.append(text.mark_text(fontWeight="bold", **style))
     chart: Any = alt.layer(*layers).properties(width=620, height=300)
     chart = chart.configure_axis(labelFontSize=17, titleFontSize=18, grid=False)
     return chart.configure_view(stroke=None)
