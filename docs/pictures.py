@@ -38,7 +38,7 @@ LOG = "KTH-SP2-1996-2.1-cln"
 MOST_BYTES = 150_000
 _BLOCK = re.compile(r"(?P<before>[^\n]*)\n*```(?P<language>\w*)\n(?P<text>.*?)```", re.S)
 _FILE = re.compile(r"`([\w.]+)`:\s*$")
-_PICTURE = re.compile(r"<!-- picture: (\S+)(?: (\d+)x(\d+))? -->\n!\[[^\]]*\]\(([^)]+)\)")
+_PICTURE = re.compile(r"<!-- picture: (\S+)(?: (\d+)x(\d+))? -->\n\[?!\[[^\]]*\]\(([^)]+)\)")
 
 
 def run_page(page: Path, folder: Path) -> None:
@@ -64,20 +64,36 @@ def run_page(page: Path, folder: Path) -> None:
 
 
 def compress(png: bytes) -> bytes:
-    """Return the same PNG, with its rows of pixels packed as well as possible."""
+    """Return the same PNG in fewer bytes: packed well, and without an alpha that says nothing."""
     parts: list[tuple[bytes, bytes]] = []
     place = 8  # after the signature
     while place < len(png):
         (length,) = struct.unpack(">I", png[place : place + 4])
         parts.append((png[place + 4 : place + 8], png[place + 8 : place + 8 + length]))
         place += length + 12
+    header = parts[0][1]
     pixels = zlib.decompress(b"".join(data for kind, data in parts if kind == b"IDAT"))
-    others = [part for part in parts if part[0] not in (b"IDAT", b"IEND")]
-    packed = [*others, (b"IDAT", zlib.compress(pixels, 9)), (b"IEND", b"")]
+    if header[8:10] == bytes([8, 6]):  # eight bits for each of red, green, blue and alpha
+        header, pixels = _without_alpha(header, pixels)
+    packed = [(b"IHDR", header), (b"IDAT", zlib.compress(pixels, 9)), (b"IEND", b"")]
     return png[:8] + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         for kind, data in packed
     )
+
+
+def _without_alpha(header: bytes, pixels: bytes) -> tuple[bytes, bytes]:
+    """Return header and pixels without alpha, if all is opaque; each row begins with a filter."""
+    width, height = struct.unpack(">II", header[:8])
+    rows = np.frombuffer(pixels, np.uint8).reshape(height, -1)
+    if not (rows[:, 0] == 1).all():  # 1: a pixel is its difference from the one on the left
+        return header, pixels
+    values = np.cumsum(rows[:, 1:].reshape(height, width, 4), axis=1, dtype=np.uint8)
+    if not (values[..., 3] == 255).all():
+        return header, pixels
+    plain = np.zeros((height, 1 + 3 * width), np.uint8)  # 0: no filter
+    plain[:, 1:] = values[..., :3].reshape(height, -1)
+    return header[:9] + bytes([2]) + header[10:], plain.tobytes()
 
 
 def take_screenshot(source: Path, picture: Path, width: int, height: int) -> None:
