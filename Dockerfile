@@ -37,7 +37,7 @@ RUN pip install --no-cache-dir --no-deps --no-build-isolation --prefix /installe
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="batsched_py" \
-      org.opencontainers.image.description="A Batsim-compatible decision process for HPC scheduling research, with simulated users who react" \
+      org.opencontainers.image.description="A Batsim-compatible scheduler for HPC research, with simulated users who react" \
       org.opencontainers.image.licenses="Apache-2.0"
 
 # pip stays in the stages before, but for the one of the base image.

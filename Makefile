@@ -11,7 +11,7 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open claims real-page architecture docs words clean
+.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open claims real-page architecture pictures docs words clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -34,6 +34,7 @@ help:
 	@echo "make claims      write docs/validation/claims.md anew; what is in RESULTS is judged anew for it"
 	@echo "make real-page   write docs/validation/real-batsim.md anew, with the Batsim on PATH"
 	@echo "make architecture draw the picture of docs/project/architecture.md anew, from the imports"
+	@echo "make pictures    draw the pictures of README, tutorials and gallery anew; needs Chromium and SHARED"
 	@echo "make words       check the wording, sentences and links of all pages and messages"
 	@echo "make docs        write the website to build/site"
 	@echo "make bench       measure the speed of everything, as ratios"
@@ -153,6 +154,11 @@ real-page: $(VENV)/installed
 
 architecture: $(VENV)/installed
 	$(BIN)/python docs/architecture_picture.py
+
+# PAGES='docs/gallery.md' draws those of some pages only.
+PAGES ?=
+pictures: $(VENV)/installed
+	$(BIN)/python docs/pictures.py --logs $(SHARED)/swf $(PAGES)
 
 $(VENV)/docs-installed: $(VENV)/installed pyproject.toml
 	$(PIP_INSTALL) --editable '.[docs]'
