@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from math import ceil, inf
 from operator import attrgetter
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from batsched_py.errors import UsageError
 from batsched_py.options.option_values import (
@@ -35,6 +36,80 @@ from batsched_users.sessions.feedback_engine import SESSIONS
 LONG_TERM, TEMPORARY, RARE = "long_term", "temporary", "rare"
 
 
+Weeks = Annotated[
+    float,
+    Meta(
+        title="Weeks after which users submit nothing (null: the length of the log).",
+        description="a number from 0 to 10000",
+    ),
+]
+Load = Annotated[
+    float,
+    Meta(
+        title="Factor of the numbers of users, and so roughly of the load.",
+        description="a number from 0 to 100000",
+    ),
+]
+NumberOfLongTerm = Annotated[
+    float,
+    Meta(
+        title="Number of long-term users (null: all of the log).",
+        description="a whole number from 0 to 100000",
+    ),
+]
+NumberOfTemporary = Annotated[
+    float,
+    Meta(
+        title="Temporary users at the beginning (null: the average of a week of the log).",
+        description="a whole number from 0 to 100000",
+    ),
+]
+Rate = Annotated[
+    float,
+    Meta(
+        title="Number of temporary users who arrive per week (null: that of the log).",
+        description="a number from 0 to 100000",
+    ),
+]
+RareText = Annotated[
+    str,
+    Meta(
+        title="Rare behaviour to take out of the log, by user and days (empty: none).",
+        description="USER or USER:BEGIN:END, with commas",
+    ),
+]
+RarePerWeek = Annotated[
+    float,
+    Meta(
+        title="Users with rare behaviour per week, whose jobs are not measured.",
+        description="a number from 0 to 100000",
+    ),
+]
+RateOver = Annotated[
+    Literal["inner", "all"],
+    Meta(title="Weeks of the log that give the default of ``rate``: without its edges, or all."),
+]
+Begin = Annotated[
+    Literal["active", "anywhere"],
+    Meta(title="When long-term users begin: while active, or also between two rounds."),
+]
+LongWeeks = Annotated[
+    float,
+    Meta(
+        title="Weeks of activity after which a user is long-term.",
+        description="a number, at least 0",
+    ),
+]
+EdgeWeeks = Annotated[
+    float,
+    Meta(
+        title="Weeks at both ends of the log whose temporary users are left out.",
+        description="a number, at least 0",
+    ),
+]
+"""The types of options of models that draw users from a log, with their help."""
+
+
 class Size(msgspec.Struct, frozen=True):
     """The numbers of users to draw, which also set the load; None stands for the log's number.
 
@@ -51,10 +126,10 @@ class Size(msgspec.Struct, frozen=True):
     """Temporary users who arrive per week; in the log, their number divided by its weeks."""
     rare_per_week: float = 0.0
     """Number of these arrivals per week that are drawn from the pool of rare behaviour."""
-    rate_over: str = "inner"
+    rate_over: RateOver = "inner"
     """Weeks of the log in which temporary users are counted: ``inner`` (without the edges, whose
     users are discarded) or ``all``."""
-    begin: str = "active"
+    begin: Begin = "active"
     """Where in their trace long-term users begin: while ``active``, or ``anywhere`` in a round."""
 
     def __post_init__(self) -> None:
@@ -64,8 +139,8 @@ class Size(msgspec.Struct, frozen=True):
             value = getattr(self, name)
             if value is not None and number(name, value, 0, MOST_USERS) % 1 and name != "rate":
                 raise UsageError(f"{name}={value}: expected a whole number of users")
-        one_of("rate_over", self.rate_over, ("inner", "all"))
-        one_of("begin", self.begin, ("active", "anywhere"))
+        one_of("rate_over", self.rate_over, RateOver)
+        one_of("begin", self.begin, Begin)
 
 
 class Arrival(msgspec.Struct, eq=False):
