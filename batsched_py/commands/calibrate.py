@@ -43,7 +43,10 @@ def calibrate(
     settings: Settings,
     source: Annotated[
         str,
-        typer.Argument(metavar="LOG", help="SWF log with recorded waits: a file or a log's name."),
+        typer.Argument(
+            metavar="LOG",
+            help="SWF log with recorded waiting times: a file, or a name of `logs list`.",
+        ),
     ],
     prefix: o.Prefix = "out",
     baselines: Annotated[
@@ -51,17 +54,20 @@ def calibrate(
         typer.Option(
             "--baseline",
             metavar="NAME",
-            help="Policy to stand beside (repeatable; default: easy, fcfs; none: no other).",
+            help="Policy to compare with; repeatable, none: no policy. [default: easy and fcfs]",
         ),
     ] = None,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Say how well a replay of a log under a policy reproduces the recorded waits.
+    """Measure how well a simulation reproduces the waiting times that a log recorded.
 
-    For example: batsched-py calibrate site.swf --machine machine.toml -O weight_age=500 -e out/site
+    The log is simulated under the policy of the site, and under other policies for comparison. The
+    output files are PREFIX_calibration.json with the numbers and PREFIX_calibration.html with
+    tables and figures.
 
-    The log is replayed under the policy of the site, and under others for comparison. The numbers
-    are in PREFIX_calibration.json, a page with tables and figures is PREFIX_calibration.html.
+    Examples:
+        batsched-py calibrate sample --scheduler easy -e out/sample
+        batsched-py calibrate sample -O weight_age=500 --baseline easy -e out/slurm
     """
     from batsched_py.workload.load import is_batsim_json, read_machine_size
 

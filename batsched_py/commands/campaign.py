@@ -33,19 +33,26 @@ if TYPE_CHECKING:
 @o.with_fields("options", CampaignOptions, setting_fields(CampaignOptions).values())
 def campaign(
     *,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Campaign file, or a study's name.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Campaign file (.toml), or the name of a study.")
+    ],
     options: CampaignOptions,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show the runs, and how long they may take.")
+        bool, typer.Option("--dry-run", help="Only list the runs, and estimate how long they take.")
     ] = False,
     report: Annotated[
-        bool, typer.Option(help="Print and write the report, or only the table of results.")
+        bool,
+        typer.Option(help="Print and write the report; without it, only the table of results."),
     ] = True,
 ) -> None:
-    """Run the simulations of a campaign that are missing, print its tables, write its report.
+    """Run all missing simulations of a campaign file, print its tables and write its report.
 
-    A run is named by all that determines it: a second call continues where the first stopped. Of a
-    file that names campaigns all of these are run, and their claims become one page.
+    A second call continues where the first one stopped. A file that names other campaigns runs all
+    of them, and writes one page with their claims.
+
+    Examples:
+        batsched-py campaign replay_feedback --dry-run
+        batsched-py campaign replay_feedback --quick -e out/study
     """
     from batsched_py.campaign.campaign_file import QUICK, find_campaign
     from batsched_py.campaign.collection import read_collection

@@ -12,15 +12,21 @@ from batsched_py.plugins.plugin_descriptions import REPLAY, find_description
 from batsched_py.support.terminal_text import one_line, print_pairs
 
 _FLAGS = {plugins.SCHEDULERS: ("--scheduler", "-O"), plugins.USERS: ("--users", "-U")}
-_OWN = "A class of your own is given as path/to/file.py:Class."
+_OWN = "Name a class of your own as path/to/file.py:Class."
 
 
 def list_plugins(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="Only this one, with its options.")
+        str, typer.Argument(metavar="[NAME]", help="Policy or user model to describe.")
     ] = "",
 ) -> None:
-    """List the policies and user models; with NAME, say what it does and its options."""
+    """List the policies and user models, or describe one with its options.
+
+    Examples:
+        batsched-py list
+        batsched-py list easy
+        batsched-py list site
+    """
     if name:
         show_plugin(_group_of(name), name)
         return
@@ -28,7 +34,7 @@ def list_plugins(
     print_pairs(_described(plugins.SCHEDULERS), indent="  ")
     print("\nUser models (--users NAME)")
     print_pairs(_described(plugins.USERS), indent="  ")
-    print(f"\n`batsched-py list NAME` shows the options of one. {_OWN}")
+    print(f"\n`batsched-py list NAME` describes one with its options. {_OWN}")
 
 
 def _group_of(name: str) -> str:
@@ -44,7 +50,7 @@ def _group_of(name: str) -> str:
 def list_users() -> None:
     """Print the user models, a line each."""
     print_pairs(_described(plugins.USERS))
-    print(f"\n`batsched-py users list NAME` shows the options of one. {_OWN}")
+    print(f"\n`batsched-py users list NAME` describes one with its options. {_OWN}")
 
 
 def _described(group: str) -> list[tuple[str, str]]:

@@ -15,35 +15,51 @@ from batsched_py.support.terminal_text import print_exactly, print_table, say
 def metrics(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="PREFIX of a run, or PREFIX_jobs.csv, also of Batsim."),
+        typer.Argument(
+            metavar="FILE",
+            help="Prefix of a run, or its table PREFIX_jobs.csv, of batsched-py or of Batsim.",
+        ),
     ] = None,
     nodes: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Processors of the machine; else PREFIX_run.json or PREFIX_schedule.csv tell.",
+            help="Number of processors of the machine. [default: from the files of the run]",
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME,...", help="Only these metrics, by name or as papers call them (SLDwA)."
+            metavar="NAME,...",
+            help="Metrics to print, by their names or as papers call them (SLDwA). [default: all]",
         ),
     ] = None,
     by_user: Annotated[
-        bool, typer.Option("--per-user", help="The metrics of each user's jobs, a row per user.")
+        bool,
+        typer.Option("--per-user", help="Print a row for each user, over the jobs of the user."),
     ] = False,
     by_site: Annotated[
         bool,
-        typer.Option("--per-site", help="The metrics of each site and of the jobs of its users."),
+        typer.Option(
+            "--per-site", help="Print a row for each grid site, over the jobs of its users."
+        ),
     ] = False,
     list_all: Annotated[
-        bool, typer.Option("--list", help="List all metrics with formula and source instead.")
+        bool,
+        typer.Option(
+            "--list", help="List all metrics with unit, formula and source, instead of values."
+        ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")] = False,
 ) -> None:
-    """Print the metrics of a schedule: value, unit, over which jobs, and source."""
+    """Print the metrics of a finished run, with unit, measured jobs and source.
+
+    Examples:
+        batsched-py metrics out/easy
+        batsched-py metrics out/easy --only mean_waiting_time,SLDwA --per-user --csv
+        batsched-py metrics --list
+    """
     from batsched_py.commands import metric_rows
     from batsched_py.metrics import per_site, per_user
 

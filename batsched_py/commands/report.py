@@ -24,14 +24,14 @@ def report(
         Path,
         typer.Argument(
             metavar="DIR|PREFIX",
-            help="Folder of a campaign, also of one that runs; or the prefix of a run.",
+            help="Folder of a campaign, finished or not, or prefix of a run.",
         ),
     ],
     follow: Annotated[
         bool,
         typer.Option(
             "--follow",
-            help="While the campaign runs, write the page again as runs end; it reloads itself.",
+            help="While the campaign runs, write the report again as runs end; it reloads itself.",
         ),
     ] = False,
     output: Annotated[
@@ -39,32 +39,35 @@ def report(
         typer.Option(
             "-o",
             "--output",
-            help="The page (default: DIR/report.html, PREFIX_report.html).",
+            help="HTML file to write. [default: DIR/report.html or PREFIX_report.html]",
             metavar="FILE",
         ),
     ] = None,
     nodes: Annotated[
         int | None,
         typer.Option(
-            help="Processors of the machine of a run, where no file of it tells.", metavar="N"
+            help="Number of processors of the machine. [default: from the files of the run]",
+            metavar="N",
         ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
             "--report",
-            help="Code that makes the report of a campaign: a file of yours, or a study.",
+            help="Code that makes the report of a campaign. [default: that of an installed study]",
             metavar="FILE.py:FUNCTION",
         ),
     ] = None,
 ) -> None:
-    """Write the report of a campaign, or of one run that `simulate` or Batsim left: an HTML file.
+    """Write the report of a run or of a campaign as one HTML file.
 
-    For example: batsched-py report out/easy
+    The file needs no network. The report of a campaign is made from its finished runs, and comes
+    with a folder of CSV, Markdown, PNG and SVG files. The code of an installed study is found by
+    its name; code in a file runs only if --report names it.
 
-    The page needs no network. That of a campaign is made from the runs that are there, and has a
-    folder of CSV, Markdown, PNG and SVG files beside it. The report of an installed study is found
-    by its name; code in a file is run only if you name it by --report.
+    Examples:
+        batsched-py report out/easy
+        batsched-py report out/easy -o easy.html
     """
     from batsched_py.campaign.campaign_file import STORED
     from batsched_py.campaign.campaign_folder import open_results

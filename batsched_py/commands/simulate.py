@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from batsched_py.workload.machine_description import MachineDescription
 
 FILES = ("jobs.csv", "schedule.csv", "run.json")
-FURTHER_FILES = "Further files"
+FURTHER_FILES = "Further output files"
 
 
 @o.with_settings()
@@ -40,7 +40,7 @@ def simulate(
         bool,
         typer.Option(
             "--record",
-            help="Write all messages to PREFIX_exchange.jsonl, for `explain`.",
+            help="Also write all messages to PREFIX_exchange.jsonl, for `batsched-py explain`.",
             rich_help_panel=FURTHER_FILES,
         ),
     ] = False,
@@ -48,7 +48,7 @@ def simulate(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Simulate with this back end too, and show the jobs that differ.",
+            help="Also simulate with this simulator, and show the jobs that differ.",
             rich_help_panel=BACK_END,
         ),
     ] = None,
@@ -56,17 +56,20 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the simulated jobs as an SWF log too (gzipped if it ends with .gz).",
+            help="Also write the simulated jobs as an SWF log (.swf or .swf.gz).",
             rich_help_panel=FURTHER_FILES,
         ),
     ] = None,
 ) -> None:
-    """Simulate a log under a policy; write its jobs, a summary, the metrics and settings.
+    """Simulate a log under a policy, and write its jobs, its schedule and its metrics.
 
-    For example: batsched-py simulate sample --scheduler easy --users feedback -e out/easy
+    The output files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. A simulator in
+    another process leaves its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
 
-    The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. Another process as back
-    end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
+    Examples:
+        batsched-py simulate sample -e out/easy
+        batsched-py simulate sample --scheduler fcfs --users feedback --seed 1 -e out/fcfs
+        batsched-py simulate sample --scheduler list -O order=sjf --node-factor 0.8 -e out/sjf
     """
     from batsched_py.run.resolved_run import check, resolve_run
     from batsched_py.workload.load import read_machine_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -11,15 +12,17 @@ from typing import Any
 
 import pytest
 import typer
+from typer.main import get_command
 
 from batsched_py import BatschedError, find_log, load_workload, make_rules
-from batsched_py.cli import COMMANDS, GROUPS, PLACES
+from batsched_py.cli import COMMANDS, GROUPS, PLACES, app
 from batsched_py.plugins import plugins
 from batsched_py.plugins.plugin_descriptions import find_description, find_object_description
 from batsched_py.plugins.plugin_options import describe_options
 from batsched_py.run.settings import SETTINGS
 from batsched_py.support.installation import find_entry_points
 from helpers.calling import command
+from helpers.campaigns import in_this_process
 
 LIBRARIES = {"altair", "asyncio", "jinja2", "numpy", "pandas", "rich", "zmq"}
 WORK = {
@@ -39,6 +42,23 @@ def test_the_commands_stand_in_groups_and_are_not_cut() -> None:
     named = sorted(sum(GROUPS.values(), ()))
     assert named == sorted({*PLACES, *find_entry_points(COMMANDS)})
     assert "..." not in shown.partition("Start here")[2]
+
+
+EXAMPLES = [
+    shlex.split(line)[1:]
+    for name in ("simulate", "list", "report", "metrics", "compare", "calibrate", "explain")
+    + ("info", "convert", "optimum", "campaign")
+    for line in get_command(app).get_command(None, name).examples
+]
+
+
+def test_the_examples_of_the_help_run(tmp_path: Path) -> None:
+    """In this order, in one folder; of campaigns only the runs are shown."""
+    for arguments in EXAMPLES:
+        if "--quick" not in arguments:
+            with in_this_process():
+                done = command(tmp_path, *arguments)
+            assert done.returncode == 0, (arguments, done.stderr)
 
 
 def test_every_setting_of_a_simulation_is_under_its_heading() -> None:

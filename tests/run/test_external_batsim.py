@@ -285,7 +285,7 @@ def asked(root: Path, said: str, code: int | None = 0) -> bool:
     ("said", "expected"),
     [
         ("v4.2.0\n", False),
-        ("batsched-py 0.1.0 (stand-in for Batsim v5.0.0-rc2)\n", True),
+        ("batsched-py 0.1.0 (in place of Batsim v5.0.0-rc2)\n", True),
         ("v5.0.0-rc2\n", True),
         ("[0.1] [xbt/INFO] SimGrid 4.0 was found\nv5.1.2-12-gabc123\n", True),
     ],

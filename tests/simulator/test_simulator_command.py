@@ -320,4 +320,4 @@ def test_its_version(call: Call) -> None:
     for arguments, version in (([], "v4.2.0"), *((some, "v5.0.0-rc2") for some in of_5)):
         for given in ([*arguments, "--version"], ["--version", *arguments]):
             said = call(*given).stdout
-            assert re.fullmatch(rf"batsched-py \S+ \(stand-in for Batsim {version}\)\n", said)
+            assert re.fullmatch(rf"batsched-py \S+ \(in place of Batsim {version}\)\n", said)

@@ -35,7 +35,7 @@ Log = Annotated[
     typer.Option(
         "--log",
         metavar="INPUT",
-        help="What the users replay: SWF log or Batsim workload (.json), a file or a log's name.",
+        help="Log or workload whose jobs the users submit: a file, or a name of `logs list`.",
     ),
 ]
 
