@@ -107,6 +107,7 @@ def make_registry_rows(names: list[str]) -> Rows:
     return [
         {
             "name": name,
+            "meaning": metric.meaning,
             "unit": metric.unit,
             "over": metric.denominator,
             "needs": _needed(metric),

@@ -44,10 +44,13 @@ def test_the_commands_stand_in_groups_and_are_not_cut() -> None:
     assert "..." not in shown.partition("Start here")[2]
 
 
+TESTED = (
+    *("simulate", "list", "report", "metrics", "compare", "calibrate"),
+    *("explain", "info", "convert", "optimum", "campaign"),
+)
 EXAMPLES = [
     shlex.split(line)[1:]
-    for name in ("simulate", "list", "report", "metrics", "compare", "calibrate", "explain")
-    + ("info", "convert", "optimum", "campaign")
+    for name in TESTED
     for line in get_command(app).get_command(None, name).examples
 ]
 

@@ -188,7 +188,7 @@ BackfillOrder = Annotated[
 FixedOrderName = Annotated[
     str,
     Meta(
-        title="Order of the waiting jobs.",
+        title="Order of the waiting jobs, which must not change with time.",
         description="one of "
         + ", ".join(name for name, order in ORDERS.items() if isinstance(order, FixedOrder)),
     ),
