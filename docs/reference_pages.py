@@ -6,6 +6,7 @@ A page has text around its tables. A table stands between the comments ``<!-- be
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +16,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from batsched_py import cli
+from batsched_py import cli, simulate
 from batsched_py.metrics import METRICS, Metric
 from batsched_py.options.setting_fields import SettingField
 from batsched_py.plugins import plugins
@@ -72,12 +73,9 @@ def _flags(names: Iterable[str]) -> str:
 
 def make_settings_tables() -> str:
     """Return the options of a simulation, a table for each group."""
-    groups: dict[str, list[SettingField]] = {}
-    for field in SETTINGS.values():
-        groups.setdefault(field.setting.group or "", []).append(field)
     headings = ("keyword", "option", "meaning", "allowed values", "default")
     parts = []
-    for group, fields in groups.items():
+    for group, fields in _groups().items():
         rows = [
             (
                 _code(field.name),
@@ -160,13 +158,10 @@ def _describe(command: Any, name: str, parts: list[str]) -> None:
 def _refer(parameters: Sequence[Any]) -> str:
     """Return a sentence with the options of a simulation that a command has."""
     names = {each.name for each in parameters}
-    groups: dict[str, list[SettingField]] = {}
-    for field in SETTINGS.values():
-        groups.setdefault(field.setting.group or "", []).append(field)
     there = []
-    for group, fields in groups.items():
+    for group, fields in _groups().items():
         has = [field for field in fields if field.name in names]
-        anchor = group.lower().replace(" ", "-")
+        anchor = _anchor(group)
         if len(has) == len(fields):
             there.append(f"[{group}](../options.md#{anchor})")
         else:
@@ -224,6 +219,54 @@ def _kind(parameter: Any) -> str:
     kinds = {"boolean": "a switch", "integer": "a whole number", "float": "a number"}
     name = parameter.type.name.removesuffix(" range")
     return "a switch" if getattr(parameter, "is_flag", False) else kinds.get(name, "a text")
+
+
+def make_simulate_page() -> str:
+    """Return the signature of ``simulate`` by groups of keywords, and a sentence for each."""
+    text, _, described = inspect.cleandoc(simulate.__doc__ or "").partition("\n\nArgs:\n")
+    sentences = dict(re.findall(r"^ *(\w+): (.*(?:\n {8}.*)*)", described, re.M))
+    defaults = {name: each.default for name, each in inspect.signature(simulate).parameters.items()}
+    further = {"Output": [name for name in defaults if name not in {*SETTINGS, "source"}]}
+    groups = {
+        name: [field.name for field in fields] for name, fields in _groups().items()
+    } | further
+    code = ["simulate(", "    source,", "    *,"]
+    rows = [("", "`source`", _sentence(sentences["source"]))]
+    for group, names in groups.items():
+        link = group if group in further else f"[{group}](../options.md#{_anchor(group)})"
+        code += [f"    # {group}", *(f"    {name}={_literal(defaults[name])}," for name in names)]
+        for name in names:
+            setting = SETTINGS.get(name)
+            meaning = setting.setting.help if setting else _sentence(sentences[name])
+            rows.append((link if name == names[0] else "", _code(name), meaning))
+    paragraphs = remove_markup(text).split("\n\n")
+    shown = "\n\n".join([paragraphs[0], *paragraphs[2:]])
+    hint = "<!-- not run: a signature, not a program -->"
+    signature = "\n".join([hint, "```python", *code, ")", "```"])
+    table = make_table(("group", "keyword", "meaning"), rows)
+    return "\n\n".join(["", "## simulate", shown, signature, table, ""])
+
+
+def _literal(value: Any) -> str:
+    """Return a default value as Python has it; a table of options is empty."""
+    known = value is None or isinstance(value, bool | int | float)
+    return str(value) if known else f'"{value}"' if isinstance(value, str) else "{}"
+
+
+def _sentence(text: str) -> str:
+    return " ".join(remove_markup(text).split())
+
+
+def _groups() -> dict[str, list[SettingField]]:
+    """Return the options of a simulation by the heading of their group."""
+    groups: dict[str, list[SettingField]] = {}
+    for field in SETTINGS.values():
+        groups.setdefault(field.setting.group or "", []).append(field)
+    return groups
+
+
+def _anchor(heading: str) -> str:
+    return heading.lower().replace(" ", "-")
 
 
 def make_metrics_table() -> str:
@@ -295,6 +338,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "command-list": make_command_list,
     "commands": make_commands,
     "metrics": make_metrics_table,
+    "simulate": make_simulate_page,
     "plug-ins": make_plug_in_tables,
 }
 """What is written into pages, by the first word of its comment."""

@@ -163,8 +163,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     walltime: Annotated[
         str | None,
         _rule(
-            "Walltime of a job: as requested; double: at least 2 x the run time; exact: none, and "
-            "policies know the run time.",
+            "Walltime of a job: the request; double: the request, at least 2 x the run time; "
+            "exact: none, and policies know the run time.",
             _choices("walltime"),
         ),
     ] = None
