@@ -64,6 +64,7 @@ def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _code(text: str) -> str:
+    text = text.replace("|", " or ")  # no table can have one within code
     return f"`{text}`" if text else ""
 
 

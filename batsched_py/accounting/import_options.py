@@ -58,9 +58,9 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
             "submitted|eligible",
         ),
     ] = "submitted"
-    delimiter: Annotated[str | None, Setting("Text between two columns.", "TEXT", default="|")] = (
-        None
-    )
+    delimiter: Annotated[
+        str | None, Setting("Text between two columns.", "TEXT", default="a vertical bar")
+    ] = None
     cluster: Annotated[
         str | None, Setting("Use only the jobs of this cluster.", "NAME", default="all")
     ] = None

@@ -68,8 +68,8 @@ def simulate(
 
     Examples:
         batsched-py simulate sample -e out/easy
-        batsched-py simulate sample --scheduler fcfs --users feedback --seed 1 -e out/fcfs
-        batsched-py simulate sample --scheduler list -O order=sjf --node-factor 0.8 -e out/sjf
+        batsched-py simulate sample --scheduler fcfs --users feedback -e out/fcfs
+        batsched-py simulate sample -O backfill_order=sjf --node-factor 0.8 -e out/sjbf
     """
     from batsched_py.run.resolved_run import check, resolve_run
     from batsched_py.workload.load import read_machine_size
