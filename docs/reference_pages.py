@@ -231,7 +231,7 @@ def make_simulate_page() -> str:
     groups = {
         name: [field.name for field in fields] for name, fields in _groups().items()
     } | further
-    code = ["simulate(", "    source,", "    *,"]
+    code = ["def simulate(", "    source,", "    /,", "    *,"]
     rows = [("", "`source`", _sentence(sentences["source"]))]
     for group, names in groups.items():
         link = group if group in further else f"[{group}](../options.md#{_anchor(group)})"
@@ -243,7 +243,7 @@ def make_simulate_page() -> str:
     paragraphs = remove_markup(text).split("\n\n")
     shown = "\n\n".join([paragraphs[0], *paragraphs[2:]])
     hint = "<!-- not run: a signature, not a program -->"
-    signature = "\n".join([hint, "```python", *code, ")", "```"])
+    signature = "\n".join([hint, "```python", *code, ") -> Result: ...", "```"])
     table = make_table(("group", "keyword", "meaning"), rows)
     return "\n\n".join(["", "## simulate", shown, signature, table, ""])
 
