@@ -18,7 +18,7 @@ MOST_LINES = {
     "batsched_py.schedulers.easy": 1_970,  # orders say what they are
     "batsched_py.model.system": 3_360,  # the core of both drivers, which keeps their calls
     "batsched_py.decision_process": 4_500,
-    "batsched_py.run.simulate": 22_540,  # two drivers, all features of the simulator, all options in words
+    "batsched_py.run.simulate": 22_540,  # two drivers, all features of the simulator
 }
 """Lines of a module and of all modules that it imports when it runs, directly or not."""
 

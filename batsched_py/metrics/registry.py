@@ -27,8 +27,6 @@ class Metric(msgspec.Struct, frozen=True):
     compute: Callable[[JobTable], float]
     """The function, whose docstring has formula, unit and source."""
     denominator: str
-    meaning: str
-    """What it measures, in words."""
     short: tuple[str, ...] = ()
     """Its names in papers, which are not unique."""
     needs_machine: bool = False
@@ -37,6 +35,11 @@ class Metric(msgspec.Struct, frozen=True):
     """Whether it is about :attr:`JobTable.sites`; without these it is left out."""
     of_machine: bool = False
     """Whether it is over all jobs of a table, and not only :attr:`JobTable.only_measured`."""
+
+    @property
+    def meaning(self) -> str:
+        """What the metric measures, in words."""
+        return _MEANINGS[self.compute.__name__]
 
     @property
     def formula(self) -> str:
@@ -75,178 +78,111 @@ class Metric(msgspec.Struct, frozen=True):
 
 _ALL = (
     # As they were first, in this order, so that _run.json only grows at its end
-    Metric(
-        machine.makespan, RAN, "time from the first submission to the last end", of_machine=True
-    ),
-    Metric(waiting.mean_waiting_time, RAN, "mean time from submission to start", ("AWT",)),
-    Metric(waiting.max_waiting_time, RAN, "longest time from submission to start"),
-    Metric(waiting.mean_turnaround_time, RAN, "mean time from submission to end", ("ART",)),
-    Metric(
-        slowdown.mean_slowdown,
-        TOOK_TIME,
-        "mean turnaround time as a multiple of the run time",
-        ("SLD", "ASD"),
-    ),
-    Metric(
-        slowdown.mean_bounded_slowdown,
-        RAN,
-        "mean slowdown, run times below 10 s counting as 10 s",
-        ("BSLD",),
-    ),
-    Metric(lateness.mean_lateness, RECORDED, "mean delay of submissions against the log"),
-    Metric(
-        lateness.relative_lateness,
-        RECORDED,
-        "1 plus the mean lateness relative to the length of the log",
-    ),
-    Metric(lateness.additional_lateness, RECORDED, "lateness that each further job adds"),
+    Metric(machine.makespan, RAN, of_machine=True),
+    Metric(waiting.mean_waiting_time, RAN, ("AWT",)),
+    Metric(waiting.max_waiting_time, RAN),
+    Metric(waiting.mean_turnaround_time, RAN, ("ART",)),
+    Metric(slowdown.mean_slowdown, TOOK_TIME, ("SLD", "ASD")),
+    Metric(slowdown.mean_bounded_slowdown, RAN, ("BSLD",)),
+    Metric(lateness.mean_lateness, RECORDED),
+    Metric(lateness.relative_lateness, RECORDED),
+    Metric(lateness.additional_lateness, RECORDED),
     # Waiting and turnaround
-    Metric(
-        waiting.mean_waiting_time_by_width,
-        RAN,
-        "mean waiting time, weighted by processors",
-        ("AWWT",),
-    ),
-    Metric(
-        waiting.mean_turnaround_time_by_width,
-        RAN,
-        "mean turnaround time, weighted by processors",
-        ("ARTwW", "AWRT"),
-    ),
-    Metric(
-        waiting.mean_turnaround_time_by_area,
-        RAN,
-        "mean turnaround time, weighted by processors and run time",
-        ("ARTwA", "AWRT"),
-    ),
-    Metric(
-        waiting.area_turnaround_per_job, RAN, "sum of weighted turnaround times per job", ("AWRT",)
-    ),
-    Metric(
-        waiting.area_turnaround_per_processor,
-        RAN,
-        "sum of weighted turnaround times per processor",
-        ("AWRT",),
-    ),
-    Metric(waiting.mean_turnaround_time_to_1_min, RAN, "mean turnaround time of jobs up to 1 min"),
-    Metric(
-        waiting.mean_turnaround_time_1_to_10_min,
-        RAN,
-        "mean turnaround time of jobs from 1 to 10 min",
-    ),
-    Metric(
-        waiting.mean_turnaround_time_over_10_min, RAN, "mean turnaround time of jobs over 10 min"
-    ),
+    Metric(waiting.mean_waiting_time_by_width, RAN, ("AWWT",)),
+    Metric(waiting.mean_turnaround_time_by_width, RAN, ("ARTwW", "AWRT")),
+    Metric(waiting.mean_turnaround_time_by_area, RAN, ("ARTwA", "AWRT")),
+    Metric(waiting.area_turnaround_per_job, RAN, ("AWRT",)),
+    Metric(waiting.area_turnaround_per_processor, RAN, ("AWRT",)),
+    Metric(waiting.mean_turnaround_time_to_1_min, RAN),
+    Metric(waiting.mean_turnaround_time_1_to_10_min, RAN),
+    Metric(waiting.mean_turnaround_time_over_10_min, RAN),
     # Slowdowns
-    Metric(
-        slowdown.mean_slowdown_by_width,
-        TOOK_TIME,
-        "mean slowdown, weighted by processors",
-        ("SLDwW",),
-    ),
-    Metric(
-        slowdown.mean_slowdown_by_area,
-        RAN,
-        "mean slowdown, weighted by processors and run time",
-        ("SLDwA",),
-    ),
-    Metric(
-        slowdown.mean_bounded_slowdown_60, RAN, "mean slowdown, times below 60 s counting as 60 s"
-    ),
-    Metric(
-        slowdown.mean_bounded_slowdown_60_feitelson,
-        RAN,
-        "mean slowdown, run times below 60 s counting as 60 s",
-    ),
-    Metric(
-        slowdown.mean_bounded_slowdown_60_keleher,
-        RAN,
-        "mean of 1 plus waiting time over run time, at least 60 s",
-    ),
-    Metric(
-        slowdown.mean_per_processor_slowdown_60,
-        RAN,
-        "mean slowdown per processor, run times at least 60 s",
-        ("ppSLD_60",),
-    ),
+    Metric(slowdown.mean_slowdown_by_width, TOOK_TIME, ("SLDwW",)),
+    Metric(slowdown.mean_slowdown_by_area, RAN, ("SLDwA",)),
+    Metric(slowdown.mean_bounded_slowdown_60, RAN),
+    Metric(slowdown.mean_bounded_slowdown_60_feitelson, RAN),
+    Metric(slowdown.mean_bounded_slowdown_60_keleher, RAN),
+    Metric(slowdown.mean_per_processor_slowdown_60, RAN, ("ppSLD_60",)),
     # The machine
-    Metric(machine.last_end, RAN, "time of the last end", of_machine=True),
-    Metric(machine.squashed_area, RAN, "work that was done", of_machine=True),
-    Metric(machine.total_completion_time, RAN, "sum of the times of all ends"),
-    Metric(
-        machine.total_idle_time, RAN, "idle processor-seconds", needs_machine=True, of_machine=True
-    ),
-    Metric(machine.mean_busy_processors, RAN, "mean number of busy processors", of_machine=True),
-    Metric(
-        machine.utilisation,
-        RAN,
-        "share of busy processors until the last end",
-        ("UTIL",),
-        needs_machine=True,
-        of_machine=True,
-    ),
-    Metric(
-        machine.utilisation_to_last_submission,
-        RAN,
-        "share of busy processors until the last submission",
-        needs_machine=True,
-        of_machine=True,
-    ),
-    Metric(
-        machine.loss_of_capacity,
-        RAN,
-        "share of processors that are idle while jobs wait",
-        ("LOC",),
-        needs_machine=True,
-        of_machine=True,
-    ),
-    Metric(machine.throughput_per_hour, RAN, "jobs that ran per hour"),
-    Metric(machine.mean_queue_length, RAN, "mean number of waiting jobs"),
+    Metric(machine.last_end, RAN, of_machine=True),
+    Metric(machine.squashed_area, RAN, of_machine=True),
+    Metric(machine.total_completion_time, RAN),
+    Metric(machine.total_idle_time, RAN, needs_machine=True, of_machine=True),
+    Metric(machine.mean_busy_processors, RAN, of_machine=True),
+    Metric(machine.utilisation, RAN, ("UTIL",), needs_machine=True, of_machine=True),
+    Metric(machine.utilisation_to_last_submission, RAN, needs_machine=True, of_machine=True),
+    Metric(machine.loss_of_capacity, RAN, ("LOC",), needs_machine=True, of_machine=True),
+    Metric(machine.throughput_per_hour, RAN),
+    Metric(machine.mean_queue_length, RAN),
     # Users
-    Metric(users.sessions_per_user, OF_USERS, "mean number of sessions of a user"),
-    Metric(users.jobs_per_session_arrival_60, OF_USERS, "mean number of jobs of a session"),
-    Metric(users.jobs_per_session_think_20, OF_USERS, "mean number of jobs between long breaks"),
-    Metric(users.mean_session_length_arrival_60, OF_USERS, "mean length of a session"),
-    Metric(
-        users.mean_activity_length,
-        OF_USERS,
-        "mean time between the first and the last job of a user",
-    ),
-    Metric(users.active_weeks_per_user, OF_USERS, "mean number of weeks in which a user submits"),
-    Metric(users.throughput_per_user, OF_USERS, "jobs per hour in which their users are present"),
+    Metric(users.sessions_per_user, OF_USERS),
+    Metric(users.jobs_per_session_arrival_60, OF_USERS),
+    Metric(users.jobs_per_session_think_20, OF_USERS),
+    Metric(users.mean_session_length_arrival_60, OF_USERS),
+    Metric(users.mean_activity_length, OF_USERS),
+    Metric(users.active_weeks_per_user, OF_USERS),
+    Metric(users.throughput_per_user, OF_USERS),
     # Users who stop at a horizon; too many users
-    Metric(
-        machine.throughput_to_last_submission,
-        RAN,
-        "jobs that ended by the last submission, per hour",
-    ),
-    Metric(
-        saturation.backlog_growth,
-        RAN,
-        "growth of the number of unfinished jobs; above 1 is saturated",
-        of_machine=True,
-    ),
+    Metric(machine.throughput_to_last_submission, RAN),
+    Metric(saturation.backlog_growth, RAN, of_machine=True),
     # Several sites
-    Metric(sites.nb_multi_site_jobs, RAN, "number of jobs on several grid sites", needs_sites=True),
-    Metric(
-        sites.multi_site_job_share, RAN, "share of jobs on several grid sites", needs_sites=True
-    ),
-    Metric(
-        sites.multi_site_area_share,
-        RAN,
-        "share of the work of jobs on several grid sites",
-        needs_sites=True,
-    ),
-    Metric(
-        sites.away_area_share,
-        RAN,
-        "share of the work done away from the home of its user",
-        needs_sites=True,
-    ),
+    Metric(sites.nb_multi_site_jobs, RAN, needs_sites=True),
+    Metric(sites.multi_site_job_share, RAN, needs_sites=True),
+    Metric(sites.multi_site_area_share, RAN, needs_sites=True),
+    Metric(sites.away_area_share, RAN, needs_sites=True),
 )
 
 METRICS: dict[str, Metric] = {metric.compute.__name__: metric for metric in _ALL}
 """All metrics by name, in the order of ``_run.json``."""
+
+_MEANINGS = {
+    "makespan": "time from the first submission to the last end",
+    "mean_waiting_time": "mean time from submission to start",
+    "max_waiting_time": "longest time from submission to start",
+    "mean_turnaround_time": "mean time from submission to end",
+    "mean_slowdown": "mean turnaround time as a multiple of the run time",
+    "mean_bounded_slowdown": "mean slowdown, run times below 10 s counting as 10 s",
+    "mean_lateness": "mean delay of submissions against the log",
+    "relative_lateness": "1 plus the mean lateness relative to the length of the log",
+    "additional_lateness": "lateness that each further job adds",
+    "mean_waiting_time_by_width": "mean waiting time, weighted by processors",
+    "mean_turnaround_time_by_width": "mean turnaround time, weighted by processors",
+    "mean_turnaround_time_by_area": "mean turnaround time, weighted by processors and run time",
+    "area_turnaround_per_job": "sum of weighted turnaround times per job",
+    "area_turnaround_per_processor": "sum of weighted turnaround times per processor",
+    "mean_turnaround_time_to_1_min": "mean turnaround time of jobs up to 1 min",
+    "mean_turnaround_time_1_to_10_min": "mean turnaround time of jobs from 1 to 10 min",
+    "mean_turnaround_time_over_10_min": "mean turnaround time of jobs over 10 min",
+    "mean_slowdown_by_width": "mean slowdown, weighted by processors",
+    "mean_slowdown_by_area": "mean slowdown, weighted by processors and run time",
+    "mean_bounded_slowdown_60": "mean slowdown, times below 60 s counting as 60 s",
+    "mean_bounded_slowdown_60_feitelson": "mean slowdown, run times below 60 s counting as 60 s",
+    "mean_bounded_slowdown_60_keleher": "mean of 1 plus waiting time over run time, at least 60 s",
+    "mean_per_processor_slowdown_60": "mean slowdown per processor, run times at least 60 s",
+    "last_end": "time of the last end",
+    "squashed_area": "work that was done",
+    "total_completion_time": "sum of the times of all ends",
+    "total_idle_time": "idle processor-seconds",
+    "mean_busy_processors": "mean number of busy processors",
+    "utilisation": "share of busy processors until the last end",
+    "utilisation_to_last_submission": "share of busy processors until the last submission",
+    "loss_of_capacity": "share of processors that are idle while jobs wait",
+    "throughput_per_hour": "jobs that ran per hour",
+    "mean_queue_length": "mean number of waiting jobs",
+    "sessions_per_user": "mean number of sessions of a user",
+    "jobs_per_session_arrival_60": "mean number of jobs of a session",
+    "jobs_per_session_think_20": "mean number of jobs between long breaks",
+    "mean_session_length_arrival_60": "mean length of a session",
+    "mean_activity_length": "mean time between the first and the last job of a user",
+    "active_weeks_per_user": "mean number of weeks in which a user submits",
+    "throughput_per_user": "jobs per hour in which their users are present",
+    "throughput_to_last_submission": "jobs that ended by the last submission, per hour",
+    "backlog_growth": "growth of the number of unfinished jobs; above 1 is saturated",
+    "nb_multi_site_jobs": "number of jobs on several grid sites",
+    "multi_site_job_share": "share of jobs on several grid sites",
+    "multi_site_area_share": "share of the work of jobs on several grid sites",
+    "away_area_share": "share of the work done away from the home of its user",
+}
 
 _PER_USER = ("mean_waiting_time", "mean_lateness", "relative_lateness", "additional_lateness")
 _PER_SITE = (

@@ -36,76 +36,30 @@ from batsched_users.sessions.feedback_engine import SESSIONS
 LONG_TERM, TEMPORARY, RARE = "long_term", "temporary", "rare"
 
 
-Weeks = Annotated[
-    float,
-    Meta(
-        title="Weeks after which users submit nothing (null: the length of the log).",
-        description="a number from 0 to 10000",
-    ),
-]
-Load = Annotated[
-    float,
-    Meta(
-        title="Factor of the numbers of users, and so roughly of the load.",
-        description="a number from 0 to 100000",
-    ),
-]
-NumberOfLongTerm = Annotated[
-    float,
-    Meta(
-        title="Number of long-term users (null: all of the log).",
-        description="a whole number from 0 to 100000",
-    ),
-]
+Weeks = Annotated[float, Meta(ge=0, title="Weeks in which users submit (null: as the log).")]
+Load = Annotated[float, Meta(ge=0, title="Factor of the numbers of users, and so of the load.")]
+NumberOfLongTerm = Annotated[float, Meta(ge=0, title="Long-term users (null: as the log).")]
 NumberOfTemporary = Annotated[
-    float,
-    Meta(
-        title="Temporary users at the beginning (null: the average of a week of the log).",
-        description="a whole number from 0 to 100000",
-    ),
+    float, Meta(ge=0, title="Temporary users at first (null: as the log).")
 ]
-Rate = Annotated[
-    float,
-    Meta(
-        title="Number of temporary users who arrive per week (null: that of the log).",
-        description="a number from 0 to 100000",
-    ),
-]
+Rate = Annotated[float, Meta(ge=0, title="Temporary users who arrive per week (null: as the log).")]
 RareText = Annotated[
     str,
     Meta(
-        title="Rare behaviour to take out of the log, by user and days (empty: none).",
+        title="Rare behaviour to leave out, by user and days (empty: none).",
         description="USER or USER:BEGIN:END, with commas",
     ),
 ]
-RarePerWeek = Annotated[
-    float,
-    Meta(
-        title="Users with rare behaviour per week, whose jobs are not measured.",
-        description="a number from 0 to 100000",
-    ),
-]
+RarePerWeek = Annotated[float, Meta(ge=0, title="Users with rare behaviour per week.")]
 RateOver = Annotated[
-    Literal["inner", "all"],
-    Meta(title="Weeks of the log that give the default of ``rate``: without its edges, or all."),
+    Literal["inner", "all"], Meta(title="Weeks of the log that give the default of rate.")
 ]
 Begin = Annotated[
-    Literal["active", "anywhere"],
-    Meta(title="When long-term users begin: while active, or also between two rounds."),
+    Literal["active", "anywhere"], Meta(title="Place in the trace where long-term users begin.")
 ]
-LongWeeks = Annotated[
-    float,
-    Meta(
-        title="Weeks of activity after which a user is long-term.",
-        description="a number, at least 0",
-    ),
-]
+LongWeeks = Annotated[float, Meta(ge=0, title="Weeks of activity after which a user is long-term.")]
 EdgeWeeks = Annotated[
-    float,
-    Meta(
-        title="Weeks at both ends of the log whose temporary users are left out.",
-        description="a number, at least 0",
-    ),
+    float, Meta(ge=0, title="Weeks at both ends of the log without temporary users.")
 ]
 """The types of options of models that draw users from a log, with their help."""
 
