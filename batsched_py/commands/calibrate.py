@@ -76,7 +76,7 @@ def calibrate(
     path = find_log(source, log_dir or [])
     if is_batsim_json(path):
         raise UsageError(
-            f"{path}: a Batsim workload has no recorded waits: expected an SWF log, which has"
+            f"{path}: a Batsim workload has no recorded waiting times: expected an SWF log"
         )
     run = settings.on_machine(lambda: read_machine_size(path)).run()
     check_outside([run.backend], batsim_log=settings.batsim_log, timeouts=settings.timeouts)
@@ -130,8 +130,8 @@ def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
         say(f"note: {note}")
     if not site.warm_up:
         say(
-            "note: the machine of the simulation is empty at the beginning, that of the log was "
-            "not: --warm-up '2 weeks' leaves the jobs of that time out"
+            "note: the simulated machine is empty at first, unlike the recorded one; with "
+            "--warm-up '2 weeks' the jobs of that time do not count"
         )
     print(f"rules: {describe(site.rules)}")
     return Calibrated(log, found, of_site)

@@ -67,7 +67,9 @@ def campaign(
         return
     for name in ("logs", "replications"):
         if getattr(options, name):
-            raise UsageError(f"{parameter(name)}: {path} names several campaigns with their own")
+            raise UsageError(
+                f"{parameter(name)}: {path} names several campaigns, which have their own"
+            )
     name = f"{collection.name}{QUICK}" if options.quick else collection.name
     folder = Path(options.out or f"campaigns/{name}")
     _carry_out_all(collection, folder, options, dry_run=dry_run, report=report)
@@ -182,8 +184,8 @@ def _say_begin(planned: PlannedCampaign, states: dict[Path, RunState]) -> None:
     _say_some([f"note: damaged: {damage}" for damage in damages], "damaged runs")
     if others := count_other_folders(planned.all_runs, folder):
         say(
-            f"note: {others} folder{'s' * (others > 1)} in {folder / 'runs'} of other settings, "
-            "inputs or code than these runs: not counted, and can be removed"
+            f"note: {others} folder{'s' * (others > 1)} in {folder / 'runs'} belong to other "
+            "options, inputs or code: they do not count, and you can remove them"
         )
 
 
@@ -197,8 +199,8 @@ def _say_tables(tables: list[Path], results: CampaignResults) -> None:
         )
     if alike := results.nb_equal_replications:
         say(
-            f"note: nothing was drawn at random: all replications of {alike} combinations of the "
-            "other axes are equal, so their intervals say nothing"
+            f"note: nothing is random: all replications of {alike} combinations of the other axes "
+            "are equal, so their intervals have no meaning"
         )
 
 

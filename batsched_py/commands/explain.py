@@ -80,8 +80,8 @@ def explain(
     from batsched_py.plugins.isolated_run import isolate
 
     if scheduler is None and (scheduler_options or settings != Settings()):
-        given = "-O means" if scheduler_options else "sites and speed mean"
-        raise UsageError(f"{given} nothing without --scheduler: they are in PREFIX_run.json")
+        given = "-O" if scheduler_options else "an option of the machine"
+        raise UsageError(f"{given} needs --scheduler, too: else PREFIX_run.json has all options")
     if gantt is not None:
         read_format(gantt)
         make_folder_of(gantt)

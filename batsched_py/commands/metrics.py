@@ -70,10 +70,10 @@ def metrics(
     names = metric_rows.resolve_names(only or [])
     if list_all:
         if file is not None or by_user or by_site:
-            raise UsageError("--list is about no file: leave out FILE, --per-user and --per-site")
+            raise UsageError("--list reads no file: leave out FILE, --per-user and --per-site")
         rows = metric_rows.make_registry_rows(names)
     elif file is None:
-        raise UsageError("which FILE? Give a PREFIX_jobs.csv, or --list")
+        raise UsageError("FILE is missing: give the prefix of a run, or --list")
     else:
         file = metric_rows.find_table(file)
         table = metric_rows.load_table(file, nodes)
@@ -86,7 +86,7 @@ def metrics(
         if by_user and not rows:
             say(f"note: {file} names no users")
         if by_site and not rows:
-            say(f"note: no PREFIX_run.json beside {file} tells of sites")
+            say(f"note: {file} has no grid sites (PREFIX_run.json names none)")
     _show(rows, "json" if as_json else "csv" if as_csv else "text")
 
 

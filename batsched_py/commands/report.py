@@ -78,13 +78,13 @@ def report(
         raise UsageError(f"--output {output}: expected a name that ends with .html")
     if not is_file(folder / STORED):
         if by is not None:
-            raise UsageError(f"--report {by}: {folder} is no campaign, whose report code can make")
+            raise UsageError(f"--report {by}: only for campaigns, and {folder} is none")
         if follow:
             raise UsageError(f"--follow: {folder} is not the folder of a campaign (no {STORED})")
         _write_run(folder, output, nodes)
         return
     if nodes is not None:
-        raise UsageError(f"--nodes {nodes}: {folder} is a campaign, which knows its machines")
+        raise UsageError(f"--nodes {nodes}: only for runs, and {folder} is a campaign")
     results = open_results(folder)
     place = output or folder / PAGE
     make_folder_of(place)
@@ -93,13 +93,13 @@ def report(
         results = _follow(folder, place, by)
     if results.runs.empty:
         raise UsageError(
-            f"{folder}: no run that its {STORED} names has finished yet; watch it with --follow"
+            f"{folder}: no run of the campaign has finished yet; --follow waits for them"
         )
     if left := results.unfinished:
         number = f"{len(left)} of {results.nb_planned}"
         say(
             f"note: {number} runs have not finished: there is no {left[0]}; "
-            "if nothing runs any more, run the campaign again"
+            "if none is running, run the campaign again"
         )
     for path in write_page(partial(_make_report, results, by, place), place, results)[1]:
         print(f"wrote {path}")
@@ -149,7 +149,7 @@ def _follow(folder: Path, place: Path, by: str | None) -> CampaignResults:
         if left != shown:
             write_page_so_far(results, place, by)
             if shown is None:
-                say(f"note: {place} follows the campaign (Ctrl-C ends)")
+                say(f"note: updating {place} until the campaign ends (Ctrl-C stops)")
             shown = left
         sleep(EVERY)
     return results

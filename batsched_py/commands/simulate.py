@@ -87,7 +87,9 @@ def simulate(
     other = None
     if check_against is not None:
         if check_against == run.backend:
-            raise UsageError(f"--check-against {check_against}: that is the back end itself")
+            raise UsageError(
+                f"--check-against {check_against}: expected another simulator than --backend"
+            )
         other = msgspec.structs.replace(
             run, backend=check_against, batsim=batsim if check_against == "batsim" else None
         )
@@ -101,7 +103,7 @@ def simulate(
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None
         folder, headed = f"{prefix}_{run.backend}", other is not None
         result = _execute(resolved, prefix, folder, exchange, headed=headed)
-        print(f"for a page with figures: batsched-py report {shlex.quote(prefix)}")
+        print(f"for a report with figures: batsched-py report {shlex.quote(prefix)}")
         if swf is not None:
             _export(result, resolved.machine.description, swf)
         if other is not None:
@@ -127,7 +129,7 @@ def _execute(
     from batsched_py.run.simulate import execute
 
     if headed:
-        print(f"back end {resolved.run.backend}:", flush=True)
+        print(f"simulator {resolved.run.backend}:", flush=True)
     result = execute(resolved, folder, None if exchange is None else Recording(exchange))
     if replaced := describe_replaced_run(prefix, result.settings):
         say(f"note: {replaced}")
@@ -173,13 +175,13 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
         print(f"{names[0]} and {names[1]}: the same schedule of all {total} jobs ({path})")
         return
     hint = (
-        "; Batsim's clock may split an instant: see docs/how-to/batsim.md, Comparing two back ends"
+        "; Batsim's clock may split one instant into several"
         if {"batsim", "docker"} & set(names)
         else ""
     )
     raise SimulationError(
         f"{elsewhere} of {total} jobs differ between {names[0]} and {names[1]} in times, request, "
-        f"end or energy, or are in one only ({path}){hint}"
+        f"end or energy, or are in only one of them ({path}){hint}"
     )
 
 
@@ -190,8 +192,8 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
     growth = result.measured["overall"]["backlog_growth"]
     if saturated(growth):
         notes.append(
-            f"saturated: the jobs that wait or run grow by {growth:.1f} a week, so that means "
-            "depend on how long it lasts"
+            f"saturated: the number of unfinished jobs grows by {growth:.1f} a week, so means "
+            "depend on the length of the run"
         )
     for note in notes:
         say(f"note: {note}")

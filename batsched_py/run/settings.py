@@ -323,7 +323,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             return self  # of a machine file it is for each partition
         factor = f"{parameter('node_factor')} {self.node_factor}"
         if (self.nodes, self.platform, self.sites) != (None, None, None):
-            raise UsageError(f"{factor}: it goes with neither nodes nor platform nor sites")
+            raise UsageError(f"{factor}: give it without nodes, platform and sites")
         if not 0 < self.node_factor <= MOST_TIMES:
             raise UsageError(f"{factor}: expected a positive number up to {MOST_TIMES:g}")
         size = machine_size()
@@ -383,6 +383,6 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
 
 
 SETTINGS = setting_fields(Settings)
-"""What the command line says of each setting but ``log``, by name."""
+"""The fields of all options but ``log``, by name, with their help."""
 SINGLE_RULES = tuple(name for name in Rules.__struct_fields__ if name in SETTINGS)
 """Settings that change a rule of the preset."""

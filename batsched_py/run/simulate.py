@@ -67,7 +67,7 @@ def _with_keywords_of(
             for name in keywords:
                 if name not in kinds:
                     hint = did_you_mean(name, [part.name for part in settings])
-                    raise TypeError(f"simulate() has no parameter {name!r}{hint}")
+                    raise TypeError(f"simulate() has no keyword {name!r}{hint}")
             return function(source, arguments(*args, **keywords))
 
         source, *_ = signature(function).parameters.values()
@@ -111,7 +111,7 @@ def simulate(source: Source, arguments: Arguments) -> Result:
         progress: Whether to show the progress; None: on a terminal and in a notebook.
     """
     if arguments.log != Settings().log:
-        raise UsageError(f"log = {arguments.log!r}: the first argument says what is simulated")
+        raise UsageError(f"log = {arguments.log!r}: give the log as the first argument")
     recording = None if arguments.record is None else Recording(arguments.record)
     resolved = resolve(arguments, source)
     result = execute(resolved, arguments.folder, recording, arguments.progress)

@@ -188,7 +188,7 @@ def _serve(
         limits = c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf)
         try:
             c.serve(socket, conversation, limits, recorder)
-        finally:  # how it ended is told, though somebody asks for the end meanwhile
+        finally:  # the end is reported, even if somebody asks for it meanwhile
             ignore_stop_signals()
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())

@@ -52,10 +52,12 @@ RareText = Annotated[
 ]
 RarePerWeek = Annotated[float, Meta(ge=0, title="Users with rare behaviour per week.")]
 RateOver = Annotated[
-    Literal["inner", "all"], Meta(title="Weeks of the log that give the default of rate.")
+    Literal["inner", "all"],
+    Meta(title="Weeks that give the default rate: without the edges, or all."),
 ]
 Begin = Annotated[
-    Literal["active", "anywhere"], Meta(title="Place in the trace where long-term users begin.")
+    Literal["active", "anywhere"],
+    Meta(title="When long-term users begin: while active, or in any week."),
 ]
 LongWeeks = Annotated[float, Meta(ge=0, title="Weeks of activity after which a user is long-term.")]
 EdgeWeeks = Annotated[
