@@ -82,7 +82,7 @@ def make_settings_tables() -> str:
                 _code(field.name),
                 _flags(field.flags),
                 field.setting.help,
-                _values(field.setting.values, field.setting.metavar),
+                _allowed(_values(field.setting.values, field.setting.metavar)),
                 _default(field.shown_default or ("false" if field.default is False else "none")),
             )
             for field in fields
@@ -129,12 +129,12 @@ def make_commands(*names: str) -> str:
     group: Any = get_command(cli.app)
     parts: list[str] = []
     for name in names:
-        _describe(group.get_command(None, name), name, parts)
+        _describe(group.get_command(None, name), name, parts, [])
     return "\n\n".join(["", *parts, ""])
 
 
-def _describe(command: Any, name: str, parts: list[str]) -> None:
-    """Append the description of a command and of its subcommands."""
+def _describe(command: Any, name: str, parts: list[str], shown: list[Any]) -> None:
+    """Append the description of a command and of its subcommands, without rows in ``shown``."""
     level = "##" if " " not in name else "###"
     parts += [f"{level} {name}", " ".join((command.help or "").split("\n\n")[0].split())]
     subcommands = getattr(command, "commands", {})
@@ -145,15 +145,17 @@ def _describe(command: Any, name: str, parts: list[str]) -> None:
         parts += [" ".join(text.split()) for text in (command.help or "").split("\n\n")[1:]]
         own = [each for each in command.params if each.name not in {*SETTINGS, *EVERYWHERE}]
         of_simulation = [each for each in command.params if each.name in SETTINGS]
-        if rows := [_row(each) for each in own]:
-            parts.append(make_table(("option", "meaning", "values", "default"), rows))
+        rows = [_row(each) for each in own]
+        new = [row for row in rows if row not in shown]
+        shown += new
+        if new:
+            parts.append(make_table(("option", "meaning", "values", "default"), new))
+        if again := [row[0] for row in rows if row not in new]:
+            parts.append(f"Described above: {', '.join(again)}.")
         if of_simulation:
             parts.append(_refer(of_simulation))
-    if command.examples:
-        hint = "<!-- not run: the tests of the help run the examples -->"
-        parts.append("\n".join([hint, "```bash", *command.examples, "```"]))
     for each, subcommand in subcommands.items():
-        _describe(subcommand, f"{name} {each}", parts)
+        _describe(subcommand, f"{name} {each}", parts, shown)
 
 
 def _refer(parameters: Sequence[Any]) -> str:
@@ -163,7 +165,7 @@ def _refer(parameters: Sequence[Any]) -> str:
     for group, fields in _groups().items():
         has = [field for field in fields if field.name in names]
         anchor = _anchor(group)
-        if len(has) == len(fields):
+        if len(has) > 2 and 2 * len(has) > len(fields):
             there.append(f"[{group}](../options.md#{anchor})")
         else:
             there += [f"[`{field.flags[-1]}`](../options.md#{anchor})" for field in has]
@@ -189,7 +191,7 @@ def _row(parameter: Any) -> tuple[str, str, str, str]:
     return (
         _flags(sorted(names, key=len)),
         split["meaning"],
-        split["values"] or _kind(parameter),
+        _allowed(split["values"]) or _kind(parameter),
         "required"
         if parameter.required
         else _default(split["default"])
@@ -279,11 +281,31 @@ def make_metrics_table() -> str:
             _formula(metric),
             metric.unit,
             metric.denominator.removeprefix("jobs ").removesuffix(" jobs"),
-            "; ".join(filter(None, (", ".join(metric.short), metric.source))),
+            "; ".join(filter(None, (", ".join(metric.short), _source(metric.source)))),
         )
         for name, metric in METRICS.items()
     ]
     return make_table(("name", "meaning", "formula", "unit", "jobs", "in papers; source"), rows)
+
+
+def _source(text: str) -> str:
+    """Return a source with the short names of publications that the page explains."""
+    for name, short in SOURCES.items():
+        text = text.replace(name, short)
+    return text
+
+
+SOURCES = {
+    "Madon et al. 2024": "Madon",
+    "Streit 2003": "Streit",
+    "Schlagkamp 2015": "Schlagkamp",
+    "Zakay, PhD thesis": "Zakay",
+    "Shmueli and Feitelson 2009": "Shmueli",
+    ", section ": " §",
+    ", chapter ": " ch. ",
+    ", eq. ": " eq. ",
+}
+"""Publications and their parts, and their short names in a table."""
 
 
 def _formula(metric: Metric) -> str:
@@ -326,8 +348,23 @@ def _describe_option(option: PluginOption) -> tuple[str, str, str, str]:
 
 
 def _allowed(values: str) -> str:
+    """Return allowed values as a table has them: short, and choices as code."""
     choices = values.removeprefix("one of ")
-    return values if choices == values else ", ".join(map(_code, choices.split(", ")))
+    if choices != values or values == "true or false":
+        return ", ".join(map(_code, re.split(", | or ", choices)))
+    for text, short in SHORTER.items():
+        values = re.sub(text, short, values)
+    return values
+
+
+SHORTER = {
+    r"^a (whole )?number, at least ": r"\1≥ ",
+    r"^a (whole )?number from ": r"\1",
+    r"^a number above ": "> ",
+    r", at most ": ", ≤ ",
+    r"^a time,? such as .*": "a time",
+}
+"""Regular expressions of allowed values, and what a table has instead."""
 
 
 def _shown(default: str | None) -> str:
