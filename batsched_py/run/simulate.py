@@ -98,9 +98,9 @@ def simulate(source: Source, arguments: Arguments) -> Result:
     an instance, too. A plug-in without a file is stored by its class and the hash of its source.
     Texts such as ``4 weeks`` and numbers of seconds are lengths of time.
 
-    Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for malformed
-    files, :class:`SimulationError` for a deadlock, :class:`BudgetError` for endless work, and
-    :class:`InvariantError` for an error of a policy or a user model.
+    Raises :class:`UsageError` for arguments that make no sense, and :class:`InputError` for
+    malformed files. A deadlock raises :class:`SimulationError`, and endless work
+    :class:`BudgetError`. An error of a policy or a user model raises :class:`InvariantError`.
 
     Args:
         source: SWF log, Batsim workload file, name of a log, :class:`Workload`, or pandas DataFrame
