@@ -98,7 +98,7 @@ def test_the_embedded_simulator_gives_what_batsim_gave(shared: Path, tmp_path: P
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1].endswith("all 300 jobs are equal")
-    assert {"back end embedded:", "back end batsim:"} <= set(lines)
+    assert {"simulator embedded:", "simulator batsim:"} <= set(lines)
     assert "stand-in" in (tmp_path / "out/x_batsim/batsim.log").read_text()
 
 
