@@ -143,8 +143,9 @@ def _describe(command: Any, name: str, parts: list[str], shown: list[Any]) -> No
         usage = " ".join(command.collect_usage_pieces(context)).replace("{", "").replace("}", "")
         parts.append(f"Usage: `{PROGRAM} {name} {usage}`")
         parts += [" ".join(text.split()) for text in (command.help or "").split("\n\n")[1:]]
-        own = [each for each in command.params if each.name not in {*SETTINGS, *EVERYWHERE}]
-        of_simulation = [each for each in command.params if each.name in SETTINGS]
+        of_simulation = [each for each in command.params if _is_of_simulation(each)]
+        own = [each for each in command.params if each not in of_simulation]
+        own = [each for each in own if each.name not in EVERYWHERE]
         rows = [_row(each) for each in own]
         new = [row for row in rows if row not in shown]
         shown += new
@@ -156,6 +157,12 @@ def _describe(command: Any, name: str, parts: list[str], shown: list[Any]) -> No
             parts.append(_refer(of_simulation))
     for each, subcommand in subcommands.items():
         _describe(subcommand, f"{name} {each}", parts, shown)
+
+
+def _is_of_simulation(parameter: Any) -> bool:
+    """Return whether a parameter is an option of a simulation, with the same meaning."""
+    field = SETTINGS.get(parameter.name)
+    return field is not None and _split(parameter)["meaning"] == field.setting.help
 
 
 def _refer(parameters: Sequence[Any]) -> str:
@@ -205,8 +212,8 @@ def _split(parameter: Any) -> dict[str, str]:
     found = _HELP.fullmatch(parameter.help or "")
     split = {name: text or "" for name, text in found.groupdict().items()} if found else {}
     default = getattr(parameter, "default", None)
-    is_shown = getattr(parameter, "show_default", False) and not callable(default)
-    if not split["default"] and is_shown and default not in (None, False, True, [], ""):
+    is_shown = getattr(parameter, "show_default", False) and not isinstance(default, bool)
+    if not split["default"] and is_shown and isinstance(default, int | float | str):
         split["default"] = str(getattr(default, "value", default))
     return split
 
@@ -219,7 +226,7 @@ def _kind(parameter: Any) -> str:
         )
     if getattr(parameter.type, "choices", None):
         return ", ".join(_code(str(choice)) for choice in parameter.type.choices)
-    kinds = {"boolean": "a switch", "integer": "a whole number", "float": "a number"}
+    kinds = {"integer": "a whole number", "int": "a whole number", "float": "a number"}
     name = parameter.type.name.removesuffix(" range")
     return "a switch" if getattr(parameter, "is_flag", False) else kinds.get(name, "a text")
 
@@ -338,6 +345,8 @@ def make_plug_in_tables(group: str) -> str:
         ]
         if own:
             parts.append(make_table(headings, map(_describe_option, own)))
+        if not options[name]:
+            parts.append("No options.")
         if others:
             parts.append(f"Shared: {', '.join(others)}.")
     return "\n\n".join(["", *parts, ""])
@@ -358,8 +367,10 @@ def _allowed(values: str) -> str:
 
 
 SHORTER = {
-    r"^a (whole )?number, at least ": r"\1≥ ",
-    r"^a (whole )?number from ": r"\1",
+    r"^a whole number, at least ": "whole number ≥ ",
+    r"^a number, at least ": "≥ ",
+    r"^a whole number from ": "whole number, ",
+    r"^a number from ": "",
     r"^a number above ": "> ",
     r", at most ": ", ≤ ",
     r"^a time,? such as .*": "a time",
