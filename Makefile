@@ -11,7 +11,7 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open claims real-page architecture pictures docs words clean
+.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open claims real-page architecture pictures docs reference words clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -35,6 +35,7 @@ help:
 	@echo "make real-page   write docs/validation/real-batsim.md anew, with the Batsim on PATH"
 	@echo "make architecture draw the picture of docs/project/architecture.md anew, from the imports"
 	@echo "make pictures    draw the pictures of README, tutorials and gallery anew; needs Chromium and SHARED"
+	@echo "make reference   write the tables of docs/reference anew, from the code"
 	@echo "make words       check the wording, sentences and links of all pages and messages"
 	@echo "make docs        write the website to build/site"
 	@echo "make bench       measure the speed of everything, as ratios"
@@ -122,6 +123,9 @@ check: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+reference: $(VENV)/installed
+	$(BIN)/python docs/reference_pages.py
 
 words: $(VENV)/installed
 	$(BIN)/python docs/words.py

@@ -2,8 +2,8 @@
 
 A subcommand is a function with Typer annotations, or a ``typer.Typer`` with subcommands of its own:
 one of :data:`PLACES`, or an entry point of the group ``batsched_py.commands``. It is imported only
-when it is called, so that a simulation does not wait for the libraries of a figure; what the list
-of commands says of it is read from its source.
+when it is called, so that a simulation does not wait for the libraries of a figure; its
+description in the list of commands is read from its source.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ PLACES = {
 """The commands of this package, which are found without a look at what is installed."""
 GROUPS = {
     "Start here": ("simulate", "report", "list", "campaign"),
-    "What a run says": ("metrics", "compare", "calibrate", "explain", "optimum"),
+    "Results": ("metrics", "compare", "calibrate", "explain", "optimum"),
     "Logs and workloads": ("info", "logs", "import", "convert", "sample-log"),
     "Users": ("users", "sessions"),
-    "Batsim, and schedulers in other programs": ("serve", "simulator", "replay"),
+    "Batsim and schedulers in other programs": ("serve", "simulator", "replay"),
 }
 """The commands in the order of their list; those of other packages come after these."""
 TRACEBACK = "BATSCHED_TRACEBACK"
@@ -148,10 +148,10 @@ def _root(
         bool, typer.Option("--version", help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Schedule under Batsim's protocol, with users who react.
+    """Simulate scheduling on HPC machines, with users who react to the system.
 
-    Begin with `batsched-py simulate sample -e out/first` and `batsched-py report out/first`;
-    `batsched-py COMMAND --help` has the options of a command.
+    Begin with `batsched-py simulate sample -e out/first`, then `batsched-py report out/first`.
+    `batsched-py COMMAND --help` shows the options of a command, and examples.
     """
     if show_version:
         from importlib.metadata import version

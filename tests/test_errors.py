@@ -95,7 +95,7 @@ OF_COMMANDS = [
     ("info short.swf", 1, "short.swf:1"),
     ("logs path nowhere", 2, "nowhere"),
     ("logs fetch nowhere", 2, "nowhere"),
-    ("report folder --report x.py:report", 2, "no campaign"),
+    ("report folder --report x.py:report", 2, "only for campaigns"),
     ("report folder -o page.pdf", 2, ".html"),
     ("report folder", 2, "folder of a campaign"),
     ("report folder --follow", 2, "folder of a campaign"),

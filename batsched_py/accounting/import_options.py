@@ -25,59 +25,65 @@ _names = partial(Setting, group="Names")
 class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of an import. Raises :class:`UsageError` for values that make no sense."""
 
-    computer: Annotated[str, Setting("The machine, for the header.", "NAME")] = "unknown"
+    computer: Annotated[str, Setting("Name of the machine, for the header of the log.", "NAME")] = (
+        "unknown"
+    )
     time_zone: Annotated[
-        str | None, Setting("Time zone of the site, such as Europe/Paris (else UTC).", "ZONE")
+        str | None, Setting("Time zone of the site, such as Europe/Paris.", "ZONE", default="UTC")
     ] = None
     record_zone: Annotated[
-        str | None, Setting("Time zone of the times in the records, if it is another.", "ZONE")
+        str | None, Setting("Time zone of the records.", "ZONE", default="that of the site")
     ] = None
-    processors: Annotated[str, Setting("What a processor of the log is.", "cores|nodes")] = "cores"
+    processors: Annotated[
+        str, Setting("Unit of the log that counts as a processor.", "cores|nodes")
+    ] = "cores"
     cores_per_node: Annotated[
-        int | None, Setting("Cores of a node, where jobs have whole nodes.", "N")
+        int | None, Setting("Number of cores of a node, if jobs get whole nodes.", "N")
     ] = None
     max_processors: Annotated[
-        int | None, Setting("Processors of the machine (else the most in use at once).", "N")
+        int | None,
+        Setting("Number of processors of the machine.", "N", default="the most in use at once"),
     ] = None
     outage_hours: Annotated[
-        float, Setting("Hours without a job that are drafted as an outage.", "H")
+        float,
+        Setting(
+            "Hours without a job that count as an outage in the draft of the machine file.", "H"
+        ),
     ] = 12.0
-    skip_bad_lines: Annotated[
-        bool, Setting("Leave out lines that are no records, and count them.")
-    ] = False
+    skip_bad_lines: Annotated[bool, Setting("Leave malformed lines out, and count them.")] = False
     submission: Annotated[
         str,
         Setting(
-            "Which time is a job's submission; it may become eligible to start later.",
+            "Time that counts as the submission: the submission, or when the job may start.",
             "submitted|eligible",
         ),
     ] = "submitted"
-    delimiter: Annotated[str | None, Setting("What divides the columns (default: |).", "TEXT")] = (
-        None
-    )
+    delimiter: Annotated[
+        str | None, Setting("Text between two columns.", "TEXT", default="a vertical bar")
+    ] = None
     cluster: Annotated[
-        str | None, Setting("Import the jobs of this cluster only, of several.", "NAME")
+        str | None, Setting("Use only the jobs of this cluster.", "NAME", default="all")
     ] = None
     partition_limits: Annotated[
         Mapping[str, Seconds],
         Setting(
-            "Longest time of a partition, for jobs that requested none (repeatable).",
+            "Longest walltime of a partition, for jobs without a request; repeatable.",
             "NAME=TIME",
             ("--partition-limit",),
         ),
     ] = {}
-    job_names: Annotated[bool, _names("Number the names of jobs, as executables.")] = False
+    job_names: Annotated[bool, _names("Write the names of jobs as numbers of executables.")] = False
     anonymise: Annotated[
-        bool, _names("Give users, groups and jobs pseudonyms that need a salt.")
+        bool, _names("Replace the names of users, groups and jobs by pseudonyms made with a salt.")
     ] = False
     salt: Annotated[
         str | None,
         _names(
-            "The salt, a secret of at least 16 characters; others see it in lists of processes.",
+            "Salt, a secret of at least 16 characters; other users may see it in `ps`.",
             "TEXT",
         ),
     ] = None
-    salt_file: Annotated[str | None, _names("File with the salt.", "FILE")] = None
+    salt_file: Annotated[str | None, _names("File that contains the salt.", "FILE")] = None
 
     def __post_init__(self) -> None:
         one_of(parameter("processors"), self.processors, UNITS)

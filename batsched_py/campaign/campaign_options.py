@@ -17,68 +17,78 @@ OF_RUNS = ("machine", "backend", "batsim", "batsim_log", "timeouts", "budgets")
 """Settings of a simulation that may be given for all runs."""
 
 
+def _of_runs(name: str) -> Setting:
+    """Return a setting of all runs, whose default is in the campaign file."""
+    return msgspec.structs.replace(SETTINGS[name].setting, default="that of the campaign file")
+
+
 class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a run of a campaign. Raises :class:`UsageError` for contradictions."""
 
     jobs: Annotated[
-        int | None, Setting("Simulations at a time (default: cores).", "N", ("--jobs", "-j"))
+        int | None,
+        Setting(
+            "Number of simulations at a time.", "N", ("--jobs", "-j"), default="number of cores"
+        ),
     ] = None
     logs: Annotated[
-        list[str], Setting("Log to use instead of the file's (repeatable).", "LOG", ("--log",))
+        list[str],
+        Setting("Log to use instead of those of the file; repeatable.", "LOG", ("--log",)),
     ] = []
     out: Annotated[
         str | None,
-        Setting("Folder of the results (default: campaigns/NAME).", "FOLDER", ("-e", "--export")),
+        Setting("Folder of the results.", "FOLDER", ("-e", "--export"), default="campaigns/NAME"),
     ] = None
     replications: Annotated[
         int | None,
         Setting(
-            "Replications of each combination, in place of the file's number; with a larger number "
-            "than before, finished runs are kept.",
+            "Number of replications of each combination; finished runs are kept.",
             "N",
         ),
     ] = None
     log_dirs: Annotated[
         list[Path],
         Setting(
-            "Folder to look for logs in first (repeatable; also the variable BATSCHED_LOGS).",
+            "Folder that is searched for logs first; repeatable, also the variable BATSCHED_LOGS.",
             "FOLDER",
             ("--log-dir",),
         ),
     ] = []
-    quick: Annotated[bool, Setting("The small size of the study, as its file says.")] = False
-    retry_failed: Annotated[bool, Setting("Only run those that failed before.")] = False
-    only_missing: Annotated[bool, Setting("Only run those that were not tried before.")] = False
+    quick: Annotated[bool, Setting("Run the small size of the study that the file defines.")] = (
+        False
+    )
+    retry_failed: Annotated[bool, Setting("Run only simulations that failed before.")] = False
+    only_missing: Annotated[bool, Setting("Run only simulations that were never tried.")] = False
     verify: Annotated[
         float | None,
         Setting(
-            "Part of the runs (such as 0.05) to simulate twice, with and without messages between "
-            "scheduler and simulator. A run fails if its results differ.",
+            "Share of the runs, such as 0.05, that are simulated again with messages between "
+            "scheduler and simulator, and fail if results differ.",
             "PART",
         ),
     ] = None
     cluster: Annotated[
         str | None,
         Setting(
-            "Run on a cluster: the address of a dask scheduler (tcp://HOST:8786), or slurm, oar, "
-            "pbs, sge ..., which gets one job for each simulation at a time.",
+            "Cluster to run on: slurm, oar, pbs, sge, ... or the address of a dask scheduler "
+            "(tcp://HOST:8786).",
             "WHERE",
         ),
     ] = None
     shard: Annotated[
         str | None,
         Setting(
-            "Run only share I (from 1) of N, as in a job array; once all have ended, the same "
-            "command without a share writes the report.",
+            "Run only part I of N, from 1, as in a job array; the same command without it then "
+            "writes the report.",
             "I/N",
         ),
     ] = None
-    machine: Annotated[str | None, SETTINGS["machine"].setting] = None
-    backend: Annotated[str | None, SETTINGS["backend"].setting] = None
-    batsim: Annotated[str | None, SETTINGS["batsim"].setting] = None
-    batsim_log: Annotated[bool, SETTINGS["batsim_log"].setting] = False
-    timeouts: Annotated[str | None, SETTINGS["timeouts"].setting] = None
-    budgets: Annotated[str | None, SETTINGS["budgets"].setting] = None
+    machine: Annotated[str | None, _of_runs("machine")] = None
+    backend: Annotated[str | None, _of_runs("backend")] = None
+    batsim: Annotated[str | None, _of_runs("batsim")] = None
+    batsim_log: Annotated[bool, _of_runs("batsim_log")] = False
+    timeouts: Annotated[str | None, _of_runs("timeouts")] = None
+    budgets: Annotated[str | None, _of_runs("budgets")] = None
 
     def __post_init__(self) -> None:
         if self.out is not None and not self.out.strip():

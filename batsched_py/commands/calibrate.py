@@ -43,7 +43,10 @@ def calibrate(
     settings: Settings,
     source: Annotated[
         str,
-        typer.Argument(metavar="LOG", help="SWF log with recorded waits: a file or a log's name."),
+        typer.Argument(
+            metavar="LOG",
+            help="SWF log with recorded waiting times: a file, or a name of `logs list`.",
+        ),
     ],
     prefix: o.Prefix = "out",
     baselines: Annotated[
@@ -51,17 +54,20 @@ def calibrate(
         typer.Option(
             "--baseline",
             metavar="NAME",
-            help="Policy to stand beside (repeatable; default: easy, fcfs; none: no other).",
+            help="Policy to compare with; repeatable, none: no policy. [default: easy and fcfs]",
         ),
     ] = None,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Say how well a replay of a log under a policy reproduces the recorded waits.
+    """Measure how well a simulation reproduces the waiting times that a log recorded.
 
-    For example: batsched-py calibrate site.swf --machine machine.toml -O weight_age=500 -e out/site
+    The log is simulated under the policy of the site, and under other policies for comparison. The
+    output files are PREFIX_calibration.json with the numbers and PREFIX_calibration.html with
+    tables and figures.
 
-    The log is replayed under the policy of the site, and under others for comparison. The numbers
-    are in PREFIX_calibration.json, a page with tables and figures is PREFIX_calibration.html.
+    Examples:
+        batsched-py calibrate sample --scheduler easy -e out/sample
+        batsched-py calibrate sample -O weight_age=500 --baseline easy -e out/slurm
     """
     from batsched_py.workload.load import is_batsim_json, read_machine_size
 
@@ -70,7 +76,7 @@ def calibrate(
     path = find_log(source, log_dir or [])
     if is_batsim_json(path):
         raise UsageError(
-            f"{path}: a Batsim workload has no recorded waits: expected an SWF log, which has"
+            f"{path}: a Batsim workload has no recorded waiting times: expected an SWF log"
         )
     run = settings.on_machine(lambda: read_machine_size(path)).run()
     check_outside([run.backend], batsim_log=settings.batsim_log, timeouts=settings.timeouts)
@@ -124,8 +130,8 @@ def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
         say(f"note: {note}")
     if not site.warm_up:
         say(
-            "note: the machine of the simulation is empty at the beginning, that of the log was "
-            "not: --warm-up '2 weeks' leaves the jobs of that time out"
+            "note: the simulated machine is empty at first, unlike the recorded one; with "
+            "--warm-up '2 weeks' the jobs of that time do not count"
         )
     print(f"rules: {describe(site.rules)}")
     return Calibrated(log, found, of_site)

@@ -33,19 +33,26 @@ if TYPE_CHECKING:
 @o.with_fields("options", CampaignOptions, setting_fields(CampaignOptions).values())
 def campaign(
     *,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Campaign file, or a study's name.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Campaign file (.toml), or the name of a study.")
+    ],
     options: CampaignOptions,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show the runs, and how long they may take.")
+        bool, typer.Option("--dry-run", help="Only list the runs, and estimate how long they take.")
     ] = False,
     report: Annotated[
-        bool, typer.Option(help="Print and write the report, or only the table of results.")
+        bool,
+        typer.Option(help="Print and write the report; without it, only the table of results."),
     ] = True,
 ) -> None:
-    """Run the simulations of a campaign that are missing, print its tables, write its report.
+    """Run all missing simulations of a campaign file, print its tables and write its report.
 
-    A run is named by all that determines it: a second call continues where the first stopped. Of a
-    file that names campaigns all of these are run, and their claims become one page.
+    A second call continues where the first one stopped. A file that names other campaigns runs all
+    of them, and writes one page with their claims.
+
+    Examples:
+        batsched-py campaign replay_feedback --dry-run
+        batsched-py campaign replay_feedback --quick -e out/study
     """
     from batsched_py.campaign.campaign_file import QUICK, find_campaign
     from batsched_py.campaign.collection import read_collection
@@ -60,7 +67,9 @@ def campaign(
         return
     for name in ("logs", "replications"):
         if getattr(options, name):
-            raise UsageError(f"{parameter(name)}: {path} names several campaigns with their own")
+            raise UsageError(
+                f"{parameter(name)}: {path} names several campaigns, which have their own"
+            )
     name = f"{collection.name}{QUICK}" if options.quick else collection.name
     folder = Path(options.out or f"campaigns/{name}")
     _carry_out_all(collection, folder, options, dry_run=dry_run, report=report)
@@ -175,8 +184,8 @@ def _say_begin(planned: PlannedCampaign, states: dict[Path, RunState]) -> None:
     _say_some([f"note: damaged: {damage}" for damage in damages], "damaged runs")
     if others := count_other_folders(planned.all_runs, folder):
         say(
-            f"note: {others} folder{'s' * (others > 1)} in {folder / 'runs'} of other settings, "
-            "inputs or code than these runs: not counted, and can be removed"
+            f"note: {others} folder{'s' * (others > 1)} in {folder / 'runs'} belong to other "
+            "options, inputs or code: they do not count, and you can remove them"
         )
 
 
@@ -190,8 +199,8 @@ def _say_tables(tables: list[Path], results: CampaignResults) -> None:
         )
     if alike := results.nb_equal_replications:
         say(
-            f"note: nothing was drawn at random: all replications of {alike} combinations of the "
-            "other axes are equal, so their intervals say nothing"
+            f"note: nothing is random: all replications of {alike} combinations of the other axes "
+            "are equal, so their intervals have no meaning"
         )
 
 

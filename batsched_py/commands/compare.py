@@ -26,34 +26,50 @@ if TYPE_CHECKING:
 
 ROWS = 12
 """Rows of a table on the terminal; the files have all."""
-_RUN = "PREFIX, PREFIX_jobs.csv, or the folder of a run or of a campaign."
+_RUN = "its prefix, its PREFIX_jobs.csv, or its folder."
 
 
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=f"A run or a campaign: {_RUN}")],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another run, or another campaign.")],
+    b: Annotated[
+        str,
+        typer.Argument(
+            metavar="B", help="Another run or campaign, whose differences from A are shown."
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
             metavar="DIR",
-            help="Write a page (report.html), tables (CSV, Markdown) and figures there.",
+            help="Folder to write a report (report.html), tables (CSV, Markdown) and figures to.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the whole comparison as JSON.")
+    ] = False,
     csv: Annotated[
         str | None,
-        typer.Option(metavar="TABLE", help="Print one table as CSV: metrics, users, ..."),
+        typer.Option(
+            metavar="TABLE",
+            help="Print one table of the comparison as CSV, such as metrics or users.",
+        ),
     ] = None,
     fail: Annotated[
         bool,
-        typer.Option("--fail-on-difference", help="Exit code 1 if jobs or metrics differ."),
+        typer.Option(
+            "--fail-on-difference", help="End with exit code 1 if jobs or metrics differ."
+        ),
     ] = False,
 ) -> None:
-    """Show what differs between two runs or two campaigns: B beside A, differences B - A.
+    """Show the differences between two runs or two campaigns (B minus A).
 
-    Runs may be of batsched-py or of Batsim. Settings that differ are shown first.
+    Runs may be of batsched-py or of Batsim. Options that differ are shown first.
+
+    Examples:
+        batsched-py compare out/easy out/fcfs
+        batsched-py compare out/easy out/fcfs -o out/comparison
     """
     if as_json and csv is not None:
         raise UsageError("--json and --csv: one of them")

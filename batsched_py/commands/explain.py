@@ -35,31 +35,41 @@ def explain(
         str,
         typer.Argument(
             metavar="RUN",
-            help="Prefix of a run of `simulate --record`, or the file of a recorded exchange.",
+            help="Prefix of a run with --record, or a file of recorded messages.",
         ),
     ],
     job: Annotated[
-        str, typer.Option(help="The job: 15, or with its workload w0!15.", metavar="ID")
+        str,
+        typer.Option(help="Job to explain, such as 15, or w0!15 with its workload.", metavar="ID"),
     ],
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Policy of the exchange (default: that of PREFIX_run.json).", metavar="NAME"
+            help="Policy that was recorded. [default: that of PREFIX_run.json]", metavar="NAME"
         ),
     ] = None,
     scheduler_options: o.SchedulerOptions = None,
     gantt: Annotated[
         Path | None,
-        typer.Option(help="Draw the schedule around it: .png, .svg, .pdf, .html.", metavar="FILE"),
+        typer.Option(
+            help="Draw the schedule around the job: .png, .svg, .pdf or .html.", metavar="FILE"
+        ),
     ] = None,
     all_lines: Annotated[
-        bool, typer.Option("--all", help="Show every move of a reservation, however many.")
+        bool,
+        typer.Option("--all", help="Show every move of a reservation, not only the first ones."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> None:
-    """Explain why a job waited: what held it at each decision, and why it started when it did.
+    """Explain why a job waited, and why it started when it did.
 
-    RUN was recorded by `simulate ... --record -e RUN` or `serve --record`.
+    `batsched-py simulate --record` and `batsched-py serve --record` write the recorded messages
+    that this command needs.
+
+    Examples:
+        batsched-py simulate sample --record -e out/recorded
+        batsched-py explain out/recorded --job 15
+        batsched-py explain out/recorded --job 15 --gantt out/job15.html
     """
     from batsched_py.commands import recorded_run
     from batsched_py.explain.job_history import find_job, list_jobs
@@ -70,8 +80,8 @@ def explain(
     from batsched_py.plugins.isolated_run import isolate
 
     if scheduler is None and (scheduler_options or settings != Settings()):
-        given = "-O means" if scheduler_options else "sites and speed mean"
-        raise UsageError(f"{given} nothing without --scheduler: they are in PREFIX_run.json")
+        given = "-O" if scheduler_options else "an option of the machine"
+        raise UsageError(f"{given} needs --scheduler, too: else PREFIX_run.json has all options")
     if gantt is not None:
         read_format(gantt)
         make_folder_of(gantt)

@@ -11,7 +11,25 @@ from typer.core import TyperCommand, TyperGroup
 from batsched_py.plugins.plugin_descriptions import join_first_paragraph
 
 
-class CommandHelp(TyperCommand):
+class _WithExamples:
+    """A command whose description may end with a section "Examples:", shown as it is written."""
+
+    examples: list[str]
+
+    def __init__(self, *args: Any, help: str | None = None, **others: Any) -> None:
+        text, _, examples = (help or "").partition("\n\nExamples:\n")
+        self.examples = [line.strip() for line in examples.splitlines()]
+        super().__init__(*args, help=text, **others)  # type: ignore[call-arg]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, a line each, so that they can be copied."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+class CommandHelp(_WithExamples, TyperCommand):
     """A command whose help shows options in groups, each under a heading.
 
     The group of an option is its ``rich_help_panel``. Those without one come first, as "Options".
@@ -32,7 +50,7 @@ class CommandHelp(TyperCommand):
                     formatter.write_dl(records)
 
 
-class GroupHelp(TyperGroup):
+class GroupHelp(_WithExamples, TyperGroup):
     """A command with subcommands, whose help shows descriptions in full."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

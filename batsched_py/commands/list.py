@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-from typing import Annotated, Any
+from textwrap import fill
+from typing import Annotated
 
 import typer
 
 from batsched_py.plugins import plugins
 from batsched_py.plugins.plugin_descriptions import REPLAY, find_description
-from batsched_py.support.terminal_text import print_pairs, print_table
+from batsched_py.support.terminal_text import one_line, print_pairs
 
 _FLAGS = {plugins.SCHEDULERS: ("--scheduler", "-O"), plugins.USERS: ("--users", "-U")}
-_OWN = "A class of your own is given as path/to/file.py:Class."
+_OWN = "Name a class of your own as path/to/file.py:Class."
 
 
 def list_plugins(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="Only this one, with its options.")
+        str, typer.Argument(metavar="[NAME]", help="Policy or user model to describe.")
     ] = "",
 ) -> None:
-    """List the policies and user models; with NAME, say what it does and its options."""
+    """List the policies and user models, or describe one with its options.
+
+    Examples:
+        batsched-py list
+        batsched-py list easy
+        batsched-py list site
+    """
     if name:
         show_plugin(_group_of(name), name)
         return
@@ -29,7 +34,7 @@ def list_plugins(
     print_pairs(_described(plugins.SCHEDULERS), indent="  ")
     print("\nUser models (--users NAME)")
     print_pairs(_described(plugins.USERS), indent="  ")
-    print(f"\n`batsched-py list NAME` shows the options of one. {_OWN}")
+    print(f"\n`batsched-py list NAME` describes one with its options. {_OWN}")
 
 
 def _group_of(name: str) -> str:
@@ -45,7 +50,7 @@ def _group_of(name: str) -> str:
 def list_users() -> None:
     """Print the user models, a line each."""
     print_pairs(_described(plugins.USERS))
-    print(f"\n`batsched-py users list NAME` shows the options of one. {_OWN}")
+    print(f"\n`batsched-py users list NAME` describes one with its options. {_OWN}")
 
 
 def _described(group: str) -> list[tuple[str, str]]:
@@ -59,40 +64,28 @@ def _described(group: str) -> list[tuple[str, str]]:
 
 
 def show_plugin(group: str, name: str) -> None:
-    """Print what a policy or user model does, and its options with types and defaults."""
+    """Print what a policy or user model does, and its options."""
     if name == plugins.RIGID and group == plugins.USERS:
         print(REPLAY)
         return
+    from batsched_py.plugins.plugin_options import describe_options, describe_plugin
+
     plugin = plugins.load(group, name)
     use, flag = _FLAGS[group]
-    print(f"{use} {name} ({plugin.__module__}.{plugin.__qualname__})\n")
-    print(_plain(inspect.getdoc(plugin) or "(not described)"))
-    options = plugins.find_option_parameters(plugin)
+    print(f"{use} {name}\n")
+    print(describe_plugin(plugin))
+    options = describe_options(plugin)
     if not options:
         print("\nNo options.")
         return
-    print(f"\nOptions ({flag} OPTION=VALUE):")
-    rows = [(option.name, _default(option.default), _type(option)) for option in options]
-    print_table(("option", "default", "type"), rows)
-
-
-def _default(value: Any) -> str:
-    if value is inspect.Parameter.empty:
-        return "must be given"
-    if value is None or isinstance(value, bool):  # as the command line has it
-        return {None: "null", True: "true", False: "false"}[value]
-    return getattr(value, "__qualname__", None) or f"{value}"
-
-
-def _type(option: inspect.Parameter) -> str:
-    kind = option.annotation
-    if kind is inspect.Parameter.empty:
-        return ""
-    return kind if isinstance(kind, str) else inspect.formatannotation(kind)
-
-
-def _plain(text: str) -> str:
-    """Return a docstring without the marks that are for a documentation generator."""
-    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text)  # :class:`a.b.C` is `C`
-    text = re.sub(r"\.\. code-block:: \w+\n\n?", "", text)
-    return text.replace("``", "`")
+    print(f"\nOptions ({flag} OPTION=VALUE)")
+    for option in options:
+        parts = [
+            option.meaning,
+            option.values and f"Allowed: {option.values}.",
+            "It must be given." if option.default is None else f"Default: {option.default}.",
+        ]
+        indent = " " * 6
+        print(f"\n  {option.name}")
+        text = one_line(" ".join(filter(None, parts)))
+        print(fill(text, 80, initial_indent=indent, subsequent_indent=indent))

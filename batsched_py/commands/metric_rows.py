@@ -49,8 +49,8 @@ def load_table(file: Path, nodes: int | None) -> JobTable:
         say(f"note: {file} has no jobs")
     elif table.nb_processors is None:
         say(
-            "note: the machine's size is unknown, so there is no utilisation and the like; give "
-            f"--nodes (nothing beside {file.name} tells it)"
+            "note: the number of processors of the machine is unknown, so utilisation and similar "
+            "metrics are missing; give --nodes"
         )
     return table
 
@@ -71,7 +71,9 @@ def _resolved(asked: str) -> str:
         if asked.casefold() in (text.casefold() for text in short)
     ]
     if len(meant) > 1:
-        raise UsageError(f"{asked} is the name of {len(meant)} metrics; say {', '.join(meant)}")
+        raise UsageError(
+            f"{asked} is the name of {len(meant)} metrics; choose one of {', '.join(meant)}"
+        )
     if not meant:
         every = [*METRICS, *COUNTS, *(text for short in shorts.values() for text in short)]
         raise UsageError(f"unknown metric {asked!r}{did_you_mean(asked, every)}; see --list")
@@ -107,6 +109,7 @@ def make_registry_rows(names: list[str]) -> Rows:
     return [
         {
             "name": name,
+            "meaning": metric.meaning,
             "unit": metric.unit,
             "over": metric.denominator,
             "needs": _needed(metric),

@@ -15,35 +15,51 @@ from batsched_py.support.terminal_text import print_exactly, print_table, say
 def metrics(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="PREFIX of a run, or PREFIX_jobs.csv, also of Batsim."),
+        typer.Argument(
+            metavar="FILE",
+            help="Prefix of a run, or its table PREFIX_jobs.csv, of batsched-py or of Batsim.",
+        ),
     ] = None,
     nodes: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Processors of the machine; else PREFIX_run.json or PREFIX_schedule.csv tell.",
+            help="Number of processors of the machine. [default: from the files of the run]",
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME,...", help="Only these metrics, by name or as papers call them (SLDwA)."
+            metavar="NAME,...",
+            help="Metrics to print, by their names or as papers call them (SLDwA). [default: all]",
         ),
     ] = None,
     by_user: Annotated[
-        bool, typer.Option("--per-user", help="The metrics of each user's jobs, a row per user.")
+        bool,
+        typer.Option("--per-user", help="Print a row for each user, over the jobs of the user."),
     ] = False,
     by_site: Annotated[
         bool,
-        typer.Option("--per-site", help="The metrics of each site and of the jobs of its users."),
+        typer.Option(
+            "--per-site", help="Print a row for each grid site, over the jobs of its users."
+        ),
     ] = False,
     list_all: Annotated[
-        bool, typer.Option("--list", help="List all metrics with formula and source instead.")
+        bool,
+        typer.Option(
+            "--list", help="List all metrics with unit, formula and source, instead of values."
+        ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the table as CSV.")] = False,
 ) -> None:
-    """Print the metrics of a schedule: value, unit, over which jobs, and source."""
+    """Print the metrics of a finished run, with unit, measured jobs and source.
+
+    Examples:
+        batsched-py metrics out/easy
+        batsched-py metrics out/easy --only mean_waiting_time,SLDwA --per-user --csv
+        batsched-py metrics --list
+    """
     from batsched_py.commands import metric_rows
     from batsched_py.metrics import per_site, per_user
 
@@ -54,10 +70,10 @@ def metrics(
     names = metric_rows.resolve_names(only or [])
     if list_all:
         if file is not None or by_user or by_site:
-            raise UsageError("--list is about no file: leave out FILE, --per-user and --per-site")
+            raise UsageError("--list reads no file: leave out FILE, --per-user and --per-site")
         rows = metric_rows.make_registry_rows(names)
     elif file is None:
-        raise UsageError("which FILE? Give a PREFIX_jobs.csv, or --list")
+        raise UsageError("FILE is missing: give the prefix of a run, or --list")
     else:
         file = metric_rows.find_table(file)
         table = metric_rows.load_table(file, nodes)
@@ -70,7 +86,7 @@ def metrics(
         if by_user and not rows:
             say(f"note: {file} names no users")
         if by_site and not rows:
-            say(f"note: no PREFIX_run.json beside {file} tells of sites")
+            say(f"note: {file} has no grid sites (PREFIX_run.json names none)")
     _show(rows, "json" if as_json else "csv" if as_csv else "text")
 
 

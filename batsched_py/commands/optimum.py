@@ -27,24 +27,29 @@ def optimum(
     prefix: o.Prefix = "out",
     scheduler_options: o.SchedulerOptions = None,
     nodes: o.Nodes = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds for each step.", metavar="S")] = 60.0,
+    time_limit: Annotated[
+        float, typer.Option(help="Time limit of the solver for each step, in seconds.", metavar="S")
+    ] = 60.0,
     gap: Annotated[
-        float, typer.Option(help="Relative gap that counts as optimal.", metavar="X")
+        float, typer.Option(help="Relative gap to the optimum that counts as optimal.", metavar="X")
     ] = 0.0,
     scale: Annotated[
         str,
         typer.Option(
             metavar="auto|exact|SECONDS",
-            help="Time axis of the solver: minutes by the size of the step, exact, or seconds.",
+            help="Unit of time of the solver: by the size of the step, exact, or in seconds.",
         ),
     ] = "auto",
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Compare the plans of dynP with the optimum (integer programming), step by step.
+    """Compare the plans of the policy dynP with optimal plans, step by step.
 
-    dynP is simulated as it is; the optimal plans are only compared. PREFIX_optimum.csv has a row
-    for each step, also if it is interrupted. The jobs of Streit's thesis are those of --rules dynp.
+    Integer programming finds the optimal plans, which do not change the simulation. The output file
+    PREFIX_optimum.csv has a row for each step. The rules of Streit's thesis are --rules dynp.
+
+    Examples:
+        batsched-py optimum sample --first 300 --steps 2 --most-waiting 5 -e out/dynp
     """
     from batsched_py.optimum import step_study as study
     from batsched_py.workload.load import load_workload

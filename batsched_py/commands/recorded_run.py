@@ -71,7 +71,7 @@ def read_description(exchange: Path, described: Path) -> Described:
     remedy = f"simulate again with --record, or rename {described.name} and give --scheduler"
     about = read_run(described, Described, remedy)
     if not is_named(exchange, described):
-        raise InputError(f"{exchange} is of another run than {described}; {remedy}")
+        raise InputError(f"{exchange} does not belong to the run {described}; {remedy}")
     return about
 
 
@@ -94,7 +94,7 @@ def choose_policy(
         return given
     if about.run is None:
         raise UsageError(
-            f"there is no {described}, which says the policy: give --scheduler NAME, and its "
+            f"there is no {described}, which names the policy: give --scheduler NAME, and its "
             "options -O"
         )
     recorded = msgspec.structs.asdict(about.run)
@@ -104,7 +104,7 @@ def choose_policy(
             name: recorded[name] for name in names if recorded[name] != SETTINGS[name].default
         }
         raise UsageError(
-            f"{described} names the policy {about.run.scheduler}: code in a file is run only if "
+            f"{described} names the policy {about.run.scheduler}: code in a file runs only if "
             f"you name it: {shlex.join(arguments(SETTINGS, differing))}"
         )
     return ProcessSettings(**recorded | {"budgets": parse_budgets(about.run.budgets)})

@@ -24,14 +24,14 @@ def report(
         Path,
         typer.Argument(
             metavar="DIR|PREFIX",
-            help="Folder of a campaign, also of one that runs; or the prefix of a run.",
+            help="Folder of a campaign, finished or not, or prefix of a run.",
         ),
     ],
     follow: Annotated[
         bool,
         typer.Option(
             "--follow",
-            help="While the campaign runs, write the page again as runs end; it reloads itself.",
+            help="While the campaign runs, write the report again as runs end; it reloads itself.",
         ),
     ] = False,
     output: Annotated[
@@ -39,32 +39,35 @@ def report(
         typer.Option(
             "-o",
             "--output",
-            help="The page (default: DIR/report.html, PREFIX_report.html).",
+            help="HTML file to write. [default: DIR/report.html or PREFIX_report.html]",
             metavar="FILE",
         ),
     ] = None,
     nodes: Annotated[
         int | None,
         typer.Option(
-            help="Processors of the machine of a run, where no file of it tells.", metavar="N"
+            help="Number of processors of the machine. [default: from the files of the run]",
+            metavar="N",
         ),
     ] = None,
     by: Annotated[
         str | None,
         typer.Option(
             "--report",
-            help="Code that makes the report of a campaign: a file of yours, or a study.",
+            help="Code that makes the report of a campaign. [default: that of an installed study]",
             metavar="FILE.py:FUNCTION",
         ),
     ] = None,
 ) -> None:
-    """Write the report of a campaign, or of one run that `simulate` or Batsim left: an HTML file.
+    """Write the report of a run or of a campaign as one HTML file.
 
-    For example: batsched-py report out/easy
+    The file needs no network. The report of a campaign is made from its finished runs, and comes
+    with a folder of CSV, Markdown, PNG and SVG files. The code of an installed study is found by
+    its name; code in a file runs only if --report names it.
 
-    The page needs no network. That of a campaign is made from the runs that are there, and has a
-    folder of CSV, Markdown, PNG and SVG files beside it. The report of an installed study is found
-    by its name; code in a file is run only if you name it by --report.
+    Examples:
+        batsched-py report out/easy
+        batsched-py report out/easy -o easy.html
     """
     from batsched_py.campaign.campaign_file import STORED
     from batsched_py.campaign.campaign_folder import open_results
@@ -75,13 +78,13 @@ def report(
         raise UsageError(f"--output {output}: expected a name that ends with .html")
     if not is_file(folder / STORED):
         if by is not None:
-            raise UsageError(f"--report {by}: {folder} is no campaign, whose report code can make")
+            raise UsageError(f"--report {by}: only for campaigns, and {folder} is none")
         if follow:
             raise UsageError(f"--follow: {folder} is not the folder of a campaign (no {STORED})")
         _write_run(folder, output, nodes)
         return
     if nodes is not None:
-        raise UsageError(f"--nodes {nodes}: {folder} is a campaign, which knows its machines")
+        raise UsageError(f"--nodes {nodes}: only for runs, and {folder} is a campaign")
     results = open_results(folder)
     place = output or folder / PAGE
     make_folder_of(place)
@@ -90,13 +93,13 @@ def report(
         results = _follow(folder, place, by)
     if results.runs.empty:
         raise UsageError(
-            f"{folder}: no run that its {STORED} names has finished yet; watch it with --follow"
+            f"{folder}: no run of the campaign has finished yet; --follow waits for them"
         )
     if left := results.unfinished:
         number = f"{len(left)} of {results.nb_planned}"
         say(
             f"note: {number} runs have not finished: there is no {left[0]}; "
-            "if nothing runs any more, run the campaign again"
+            "if none is running, run the campaign again"
         )
     for path in write_page(partial(_make_report, results, by, place), place, results)[1]:
         print(f"wrote {path}")
@@ -146,7 +149,7 @@ def _follow(folder: Path, place: Path, by: str | None) -> CampaignResults:
         if left != shown:
             write_page_so_far(results, place, by)
             if shown is None:
-                say(f"note: {place} follows the campaign (Ctrl-C ends)")
+                say(f"note: updating {place} until the campaign ends (Ctrl-C stops)")
             shown = left
         sleep(EVERY)
     return results

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, get_args, get_type_hints
 
+import msgspec
 import typer
 
 from batsched_py.options.setting_fields import SettingField, parse_options
@@ -20,9 +21,9 @@ def option(field: SettingField, group: str | None = None) -> Any:
     return typer.Option(
         *field.flags,
         metavar=field.setting.metavar,
-        help=field.setting.help,
+        help=field.help,
         rich_help_panel=group,
-        show_default=not isinstance(field.default, bool),
+        show_default=False,
     )
 
 
@@ -42,14 +43,14 @@ LogDirs = Annotated[
     typer.Option(
         "--log-dir",
         metavar="FOLDER",
-        help="Folder to look for logs in first (repeatable; also the variable BATSCHED_LOGS).",
+        help="Folder that is searched for logs first; repeatable, also the variable BATSCHED_LOGS.",
     ),
 ]
 Input = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="SWF log (.swf, .swf.gz) or Batsim workload (.json): a file or a log's name.",
+        help="Log (.swf, .swf.gz) or Batsim workload (.json): a file or a name of `logs list`.",
     ),
 ]
 SkipBadLines = Annotated[bool, option(SETTINGS["skip_bad_lines"])]
@@ -59,7 +60,10 @@ Budgets = Annotated[str | None, option(SETTINGS["budgets"])]
 SchedulerOptions = Annotated[list[str] | None, option(SETTINGS["scheduler_options"])]
 
 Prefix = Annotated[
-    str, typer.Option("-e", "--export", help="Prefix of the output files.", metavar="PREFIX")
+    str,
+    typer.Option(
+        "-e", "--export", help="Prefix of the names of the output files.", metavar="PREFIX"
+    ),
 ]
 
 RULES = ("rules", *SINGLE_RULES)
@@ -76,13 +80,16 @@ def with_fields(
 
     ``defaults`` are those that the command has instead of the fields', where none is given.
     """
-    chosen = list(fields)
+    chosen = [
+        msgspec.structs.replace(field, default=defaults.get(field.name, field.default))
+        for field in fields
+    ]
     options = [
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
             annotation=Annotated[_typed_in(field), option(field, field.setting.group)],
-            default=None if field.is_table else defaults.get(field.name, field.default),
+            default=None if field.is_table else field.default,
         )
         for field in chosen
     ]

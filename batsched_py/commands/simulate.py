@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from batsched_py.workload.machine_description import MachineDescription
 
 FILES = ("jobs.csv", "schedule.csv", "run.json")
-FURTHER_FILES = "Further files"
+FURTHER_FILES = "Further output files"
 
 
 @o.with_settings()
@@ -40,7 +40,7 @@ def simulate(
         bool,
         typer.Option(
             "--record",
-            help="Write all messages to PREFIX_exchange.jsonl, for `explain`.",
+            help="Also write all messages to PREFIX_exchange.jsonl, for `batsched-py explain`.",
             rich_help_panel=FURTHER_FILES,
         ),
     ] = False,
@@ -48,7 +48,7 @@ def simulate(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Simulate with this back end too, and show the jobs that differ.",
+            help="Also simulate with this simulator, and show the jobs that differ.",
             rich_help_panel=BACK_END,
         ),
     ] = None,
@@ -56,17 +56,20 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the simulated jobs as an SWF log too (gzipped if it ends with .gz).",
+            help="Also write the simulated jobs as an SWF log (.swf or .swf.gz).",
             rich_help_panel=FURTHER_FILES,
         ),
     ] = None,
 ) -> None:
-    """Simulate a log under a policy; write its jobs, a summary, the metrics and settings.
+    """Simulate a log under a policy, and write its jobs, its schedule and its metrics.
 
-    For example: batsched-py simulate sample --scheduler easy --users feedback -e out/easy
+    The output files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. A simulator in
+    another process leaves its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
 
-    The files are PREFIX_jobs.csv, PREFIX_schedule.csv and PREFIX_run.json. Another process as back
-    end has its inputs, outputs, logs and commands in the folder PREFIX_BACKEND.
+    Examples:
+        batsched-py simulate sample -e out/easy
+        batsched-py simulate sample --scheduler fcfs --users feedback -e out/fcfs
+        batsched-py simulate sample -O backfill_order=sjf --node-factor 0.8 -e out/sjbf
     """
     from batsched_py.run.resolved_run import check, resolve_run
     from batsched_py.workload.load import read_machine_size
@@ -84,7 +87,9 @@ def simulate(
     other = None
     if check_against is not None:
         if check_against == run.backend:
-            raise UsageError(f"--check-against {check_against}: that is the back end itself")
+            raise UsageError(
+                f"--check-against {check_against}: expected another simulator than --backend"
+            )
         other = msgspec.structs.replace(
             run, backend=check_against, batsim=batsim if check_against == "batsim" else None
         )
@@ -98,7 +103,7 @@ def simulate(
         exchange = Path(f"{prefix}_exchange.jsonl") if record else None
         folder, headed = f"{prefix}_{run.backend}", other is not None
         result = _execute(resolved, prefix, folder, exchange, headed=headed)
-        print(f"for a page with figures: batsched-py report {shlex.quote(prefix)}")
+        print(f"for a report with figures: batsched-py report {shlex.quote(prefix)}")
         if swf is not None:
             _export(result, resolved.machine.description, swf)
         if other is not None:
@@ -124,7 +129,7 @@ def _execute(
     from batsched_py.run.simulate import execute
 
     if headed:
-        print(f"back end {resolved.run.backend}:", flush=True)
+        print(f"simulator {resolved.run.backend}:", flush=True)
     result = execute(resolved, folder, None if exchange is None else Recording(exchange))
     if replaced := describe_replaced_run(prefix, result.settings):
         say(f"note: {replaced}")
@@ -170,13 +175,13 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
         print(f"{names[0]} and {names[1]}: the same schedule of all {total} jobs ({path})")
         return
     hint = (
-        "; Batsim's clock may split an instant: see docs/how-to/batsim.md, Comparing two back ends"
+        "; Batsim's clock may split one instant into several"
         if {"batsim", "docker"} & set(names)
         else ""
     )
     raise SimulationError(
         f"{elsewhere} of {total} jobs differ between {names[0]} and {names[1]} in times, request, "
-        f"end or energy, or are in one only ({path}){hint}"
+        f"end or energy, or are in only one of them ({path}){hint}"
     )
 
 
@@ -187,8 +192,8 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
     growth = result.measured["overall"]["backlog_growth"]
     if saturated(growth):
         notes.append(
-            f"saturated: the jobs that wait or run grow by {growth:.1f} a week, so that means "
-            "depend on how long it lasts"
+            f"saturated: the number of unfinished jobs grows by {growth:.1f} a week, so means "
+            "depend on the length of the run"
         )
     for note in notes:
         say(f"note: {note}")

@@ -81,7 +81,7 @@ def utilisation_to_last_submission(table: JobTable) -> float:
     It leaves out the time in which nothing more comes and the machine empties. Zakay does not
     say over which time his simulations are; this reading is ours, :func:`utilisation` the other.
 
-    Unit: 1. Source: Zakay, PhD thesis (our reading).
+    Unit: 1. Source: Zakay, PhD thesis (our interpretation).
     """
     begin, end = float(np.min(table.submit)), float(np.max(table.submit))
     return ratio(busy_time(table, begin, end), _processors(table) * (end - begin))
@@ -118,14 +118,14 @@ def throughput_to_last_submission(table: JobTable) -> float:
     Where users react, what gets done is a result; it is over the time in which they submit, since
     after their horizon the machine only empties. Zakay does not say over which time his is.
 
-    Unit: jobs/h. Source: Zakay, PhD thesis, chapter 5 (our reading).
+    Unit: jobs/h. Source: Zakay, PhD thesis, chapter 5 (our interpretation).
     """
     begin, end = float(np.min(table.submit)), float(np.max(table.submit))
     return ratio(float((table.only_ran.finish <= end).sum()), (end - begin) / HOUR)
 
 
 def mean_queue_length(table: JobTable) -> float:
-    """Jobs that wait, in the mean over time: ``sum (s - a) / (max f - min a)``.
+    """Jobs that wait, averaged over time: ``sum (s - a) / (max f - min a)``.
 
     Unit: jobs. Source: Zakay, PhD thesis, chapter 4 (there the distribution).
     """

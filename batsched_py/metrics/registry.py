@@ -37,6 +37,11 @@ class Metric(msgspec.Struct, frozen=True):
     """Whether it is over all jobs of a table, and not only :attr:`JobTable.only_measured`."""
 
     @property
+    def meaning(self) -> str:
+        """What the metric measures, in words."""
+        return _MEANINGS[self.compute.__name__]
+
+    @property
     def formula(self) -> str:
         """The formula of the metric: the first line of its function's docstring."""
         return (self.compute.__doc__ or "").partition("\n")[0].replace("``", "")
@@ -129,6 +134,55 @@ _ALL = (
 
 METRICS: dict[str, Metric] = {metric.compute.__name__: metric for metric in _ALL}
 """All metrics by name, in the order of ``_run.json``."""
+
+_MEANINGS = {
+    "makespan": "time from the first submission to the last end",
+    "mean_waiting_time": "mean time from submission to start",
+    "max_waiting_time": "longest time from submission to start",
+    "mean_turnaround_time": "mean time from submission to end",
+    "mean_slowdown": "mean turnaround time as a multiple of the run time",
+    "mean_bounded_slowdown": "mean slowdown, run times below 10 s counting as 10 s",
+    "mean_lateness": "mean delay of submissions against the log",
+    "relative_lateness": "1 plus the mean lateness relative to the length of the log",
+    "additional_lateness": "lateness that each further job adds",
+    "mean_waiting_time_by_width": "mean waiting time, weighted by processors",
+    "mean_turnaround_time_by_width": "mean turnaround time, weighted by processors",
+    "mean_turnaround_time_by_area": "mean turnaround time, weighted by processors and run time",
+    "area_turnaround_per_job": "sum of weighted turnaround times per job",
+    "area_turnaround_per_processor": "sum of weighted turnaround times per processor",
+    "mean_turnaround_time_to_1_min": "mean turnaround time of jobs up to 1 min",
+    "mean_turnaround_time_1_to_10_min": "mean turnaround time of jobs from 1 to 10 min",
+    "mean_turnaround_time_over_10_min": "mean turnaround time of jobs over 10 min",
+    "mean_slowdown_by_width": "mean slowdown, weighted by processors",
+    "mean_slowdown_by_area": "mean slowdown, weighted by processors and run time",
+    "mean_bounded_slowdown_60": "mean slowdown, times below 60 s counting as 60 s",
+    "mean_bounded_slowdown_60_feitelson": "mean slowdown, run times below 60 s counting as 60 s",
+    "mean_bounded_slowdown_60_keleher": "mean of 1 plus waiting time over run time, at least 60 s",
+    "mean_per_processor_slowdown_60": "mean slowdown per processor, run times at least 60 s",
+    "last_end": "time of the last end",
+    "squashed_area": "work that was done",
+    "total_completion_time": "sum of the times of all ends",
+    "total_idle_time": "idle processor-seconds",
+    "mean_busy_processors": "mean number of busy processors",
+    "utilisation": "share of busy processors until the last end",
+    "utilisation_to_last_submission": "share of busy processors until the last submission",
+    "loss_of_capacity": "share of processors that are idle while jobs wait",
+    "throughput_per_hour": "jobs that ran per hour",
+    "mean_queue_length": "mean number of waiting jobs",
+    "sessions_per_user": "mean number of sessions of a user",
+    "jobs_per_session_arrival_60": "mean number of jobs of a session",
+    "jobs_per_session_think_20": "mean number of jobs between long breaks",
+    "mean_session_length_arrival_60": "mean length of a session",
+    "mean_activity_length": "mean time between the first and the last job of a user",
+    "active_weeks_per_user": "mean number of weeks in which a user submits",
+    "throughput_per_user": "jobs per hour in which their users are present",
+    "throughput_to_last_submission": "jobs that ended by the last submission, per hour",
+    "backlog_growth": "growth of the number of unfinished jobs; above 1 is saturated",
+    "nb_multi_site_jobs": "number of jobs on several grid sites",
+    "multi_site_job_share": "share of jobs on several grid sites",
+    "multi_site_area_share": "share of the work of jobs on several grid sites",
+    "away_area_share": "share of the work done away from the home of its user",
+}
 
 _PER_USER = ("mean_waiting_time", "mean_lateness", "relative_lateness", "additional_lateness")
 _PER_SITE = (

@@ -21,7 +21,7 @@ MOST_WEEKS = 100_000
 
 
 def backlog_growth(table: JobTable) -> float:
-    """Slope of the low marks of the backlog, weeks as ``x``: see :func:`growth`.
+    """Slope of the low marks of the backlog, weeks as ``x``.
 
     Not defined for simulations with submissions in fewer than three weeks (or in more than
     :data:`MOST_WEEKS`).

@@ -17,12 +17,15 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     at least ``least_waiting`` and at most ``most_waiting`` jobs (None: any number).
     """
 
-    steps: Annotated[int, Setting("Solve at most K steps.", "K")] = 10
-    from_time: Annotated[float, Setting("No steps before this time, in seconds.", "S")] = 0.0
-    every: Annotated[int, Setting("Solve every N-th of these steps only.", "N")] = 1
-    least_waiting: Annotated[int, Setting("Only steps at which at least W jobs wait.", "W")] = 2
+    steps: Annotated[int, Setting("Most steps to solve.", "K")] = 10
+    from_time: Annotated[float, Setting("Time from which steps are solved, in seconds.", "S")] = 0.0
+    every: Annotated[int, Setting("Solve only every N-th of these steps.", "N")] = 1
+    least_waiting: Annotated[
+        int, Setting("Solve only steps at which at least W jobs wait.", "W")
+    ] = 2
     most_waiting: Annotated[
-        int | None, Setting("Only steps at which at most W jobs wait.", "W")
+        int | None,
+        Setting("Solve only steps at which at most W jobs wait.", "W", default="any number"),
     ] = None
 
     def __post_init__(self) -> None:

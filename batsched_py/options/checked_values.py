@@ -27,6 +27,7 @@ from msgspec import Meta
 
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.options.durations import parse_time
+from batsched_py.options.option_values import find_choices
 from batsched_py.support.json_values import did_you_mean, is_number, quote, to_python, whole
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _find(value: Any, type: Any, where: str, sign: str = " = ") -> str | None:
             faults = (_find(item, get_args(each)[0], f"{where} {at}") for at, item in items)
             if fault := _first(faults):
                 return fault
-    choices = [str(text) for each in _alternatives(type) for text in _choices(each)]
+    choices = [str(text) for each in _alternatives(type) for text in find_choices(each)]
     hint = did_you_mean(value, choices) if isinstance(value, str) else ""
     return f"{where}{sign}{quote(value)}{hint}: expected {describe_type(type)}"
 
@@ -177,6 +178,35 @@ def describe_type(type: Any) -> str:
     return " or ".join(dict.fromkeys(map(_describe, alternatives)))
 
 
+def describe_written(type: Any) -> str:
+    """Describe the values of an annotation that a command line or a file can give.
+
+    >>> describe_written(int | Path | None)
+    'a whole number'
+    """
+    return " or ".join(_describe(each) for each in _alternatives(type) if _is_written(each))
+
+
+def find_title(type: Any) -> str:
+    """Return the title of an annotation such as ``Annotated[int, Meta(title="Seed.")]``, or ``""``.
+
+    One of several alternatives may have it.
+    """
+    notes = [note for each in _alternatives(type) for note in get_args(each)[1:]]
+    return next((note.title for note in notes if isinstance(note, Meta) and note.title), "")
+
+
+def _is_written(type: Any) -> bool:
+    if get_origin(type) is Annotated:
+        return True
+    base = get_origin(type) or type
+    return base in _WORDS or base is Literal or isinstance(base, UnionType) or _is_parsed(base)
+
+
+def _is_parsed(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Parsed | msgspec.Struct)
+
+
 def _describe(type: Any) -> str:
     if get_origin(type) is Annotated:
         base, *notes = get_args(type)
@@ -191,7 +221,7 @@ def _describe(type: Any) -> str:
             if getattr(meta, name) is not None
         ]
         return "".join([_describe(base), *bounds])
-    if choices := _choices(type):
+    if choices := find_choices(type):
         return f"one of {', '.join(map(str, choices))}" if len(choices) > 1 else str(choices[0])
     if _is_struct(type):
         return f"a table with {', '.join(type.__struct_fields__)}"
@@ -208,10 +238,6 @@ def _alternatives(type: Any) -> list[Any]:
 
 def _without_notes(type: Any) -> Any:
     return get_args(type)[0] if get_origin(type) is Annotated else type
-
-
-def _choices(type: Any) -> tuple[Any, ...]:
-    return get_args(type) if get_origin(type) is Literal else ()
 
 
 def _is_struct(kind: Any) -> bool:

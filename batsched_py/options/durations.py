@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from math import inf, isnan, nan
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from batsched_py.errors import UsageError
 from batsched_py.options.option_values import finite
 from batsched_py.units import DAY, HOUR, MINUTE, SYMBOLS, UNITS, WEEK, choose_unit
 
+Duration = Annotated[
+    float | str, Meta(description="a time, such as 7 days, 90 min or 7-00:00:00, or seconds")
+]
+"""The type of an option that :func:`parse_time` reads, with its help."""
 _CLOCK = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d))?")
 _SECONDS = r"(?P<s>\d{1,2}(?:\.\d+)?)"
 _DAYS = re.compile(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import inf, isfinite, nan
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from batsched_py.errors import UsageError
 from batsched_py.support.json_values import did_you_mean, is_number
@@ -16,13 +15,23 @@ MOST_WEEKS = 10_000.0
 """Weeks that users may go on for: two centuries."""
 
 
-def one_of(option: str, value: Any, allowed: Iterable[str]) -> str:
-    """Return ``value``, one of the texts ``allowed``; raises :class:`UsageError`."""
-    names = list(allowed)
+def one_of(option: str, value: Any, allowed: Any) -> str:
+    """Return ``value``, one of the texts ``allowed``; raises :class:`UsageError`.
+
+    ``allowed`` are texts, or a ``Literal`` of them, which may be annotated.
+    """
+    names = list(find_choices(allowed) or allowed)
     if value not in names:
         hint = did_you_mean(str(value), names)
         raise UsageError(f"{option}={value}{hint}: expected one of {', '.join(names)}")
     return str(value)
+
+
+def find_choices(type: Any) -> tuple[Any, ...]:
+    """Return the values of a ``Literal``, which may be annotated; none of other types."""
+    if get_origin(type) is Annotated:
+        type = get_args(type)[0]
+    return get_args(type) if get_origin(type) is Literal else ()
 
 
 def boolean(option: str, value: Any) -> bool:

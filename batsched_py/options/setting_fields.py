@@ -18,6 +18,8 @@ _POINT_AT_AN_END = re.compile(r"[+-]?([0-9]+\.|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """Numbers that JSON does not have."""
 
 
+TIME = "a time such as '4 weeks', '36 h' or 7-00:00:00, or seconds"
+"""The allowed values of a length of time, in words."""
 L = TypeVar("L", bound=msgspec.Struct)
 """Limits with names."""
 
@@ -26,11 +28,16 @@ class Setting(msgspec.Struct, frozen=True):
     """Help and flags of a setting, given by ``Annotated`` at its field."""
 
     help: str
+    """A sentence."""
     metavar: str | None = None
     flags: tuple[str, ...] = ()
     """On the command line; none: ``--`` and the name of the field, with hyphens."""
     group: str | None = None
     """Heading under which a help has it."""
+    values: str = ""
+    """The allowed values in words, where ``metavar`` does not list them."""
+    default: str = ""
+    """What counts if the option is not given, where None stands for it."""
 
 
 class SettingField(msgspec.Struct, frozen=True):
@@ -46,6 +53,24 @@ class SettingField(msgspec.Struct, frozen=True):
     def flags(self) -> tuple[str, ...]:
         """Its flags on the command line."""
         return self.setting.flags or (f"--{self.name.replace('_', '-')}",)
+
+    @property
+    def help(self) -> str:
+        """Its sentence, allowed values and default, for the help of a command."""
+        values = self.setting.values
+        parts = [self.setting.help, values and f"Allowed: {values}."]
+        if self.shown_default:
+            parts.append(f"[default: {self.shown_default}]")
+        return " ".join(filter(None, parts))
+
+    @property
+    def shown_default(self) -> str:
+        """Its default in words; empty for a switch and where nothing counts."""
+        if self.default is None:
+            return self.setting.default
+        if isinstance(self.default, bool | dict | list):
+            return ""
+        return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
 
     @property
     def is_table(self) -> bool:

@@ -64,7 +64,7 @@ def _notes(
 ) -> Iterator[str]:
     """Yield notes on what plug-ins have changed since the beginning of the run."""
     if (changed := _folder()) != folder:
-        yield f"a plug-in changed the working directory to {changed}: it is {folder} again"
+        yield f"a plug-in changed the working directory to {changed}; it was set back to {folder}"
     if left := [thread.name for thread in threading.enumerate() if thread not in threads]:
         yield (
             f"threads that began during the run go on after it ({', '.join(left)}): if a plug-in "

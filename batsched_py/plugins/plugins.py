@@ -132,7 +132,7 @@ def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any
     """Say which option is not of its type, None if all are."""
     for option in find_option_parameters(plugin):
         if option.name in options:
-            value, kind = options[option.name], _resolved(plugin, option)
+            value, kind = options[option.name], resolve_type(plugin, option)
             fault = find_fault(value, kind, f"{name!r}: {option.name}", sign="=")
             if fault is not None:
                 hint = f" (as in {option.name}='\"{value}\"')" if kind is str else ""
@@ -140,8 +140,8 @@ def _wrong_kind(plugin: Callable[..., Any], name: str, options: Mapping[str, Any
     return None
 
 
-def _resolved(plugin: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """Return the type that a parameter is annotated with, Any if it is not known here.
+def resolve_type(plugin: Callable[..., Any], parameter: inspect.Parameter) -> Any:
+    """Return the type that a parameter of a plug-in is annotated with, Any if it is not known.
 
     Without an annotation that of a default which is a number, or true or false.
     """
@@ -152,7 +152,8 @@ def _resolved(plugin: Callable[..., Any], parameter: inspect.Parameter) -> Any:
     annotated = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     try:
         known: Any = inspect.unwrap(plugin.__init__ if inspect.isclass(plugin) else plugin)
-        return get_type_hints(annotated, known.__globals__)[parameter.name]
+        hints = get_type_hints(annotated, known.__globals__, include_extras=True)
+        return hints[parameter.name]
     except Exception:  # a name that only type checkers see, or whatever the author wrote
         return Any
 

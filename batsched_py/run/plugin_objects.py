@@ -42,8 +42,8 @@ class PluginObjects(msgspec.Struct, frozen=True):
         if _is_instance(plugins.SCHEDULERS, self.scheduler) and run.scheduler_options:
             option = next(iter(run.scheduler_options))
             raise UsageError(
-                f"{parameter('scheduler')} is made already, so the option {option!r} means "
-                f"nothing: give {_class_of(self.scheduler).__name__} itself, or leave it out"
+                f"{parameter('scheduler')} is an object already, so the option {option!r} has "
+                f"no effect: give {_class_of(self.scheduler).__name__} itself, or leave it out"
             )
 
     def make_scheduler(self, settings: ProcessSettings) -> Any:
@@ -87,13 +87,11 @@ class PluginObjects(msgspec.Struct, frozen=True):
             run = msgspec.structs.replace(run, **{name: make_name(type(made), *factory)})
             how = "by a factory" if factory else "as an instance"
             kind = type(made).__name__
-            notes.append(
-                f"{name}: {kind} was given {how}: what it was made with is not stored with the run"
-            )
+            notes.append(f"{name}: {kind} was given {how}, so the run does not store its options")
             if _was_used(made):
                 notes.append(
-                    f"{name}: this {kind} has been in a run before: what it keeps of that may "
-                    "change this one, so give a new one"
+                    f"{name}: this {kind} was in a run before, whose state may change this run; "
+                    "give a new object"
                 )
         return run, notes
 

@@ -114,7 +114,7 @@ def resolve_machine(run: Run) -> ResolvedMachine:
             raise
         clusters = ()
         if run.sites is None:
-            notes = [f"no sites from the platform's clusters, give some: {error}"]
+            notes = [f"the clusters of the platform cannot be grid sites; give --sites: {error}"]
     if run.sites is not None and platform is not None:
         size = nb_processors(machine.sites)
         if size != len(platform.hosts):

@@ -205,13 +205,13 @@ def _check_backend(run: Run) -> None:
     """Raise :class:`UsageError` for an unknown back end, or one that cannot do this run."""
     if run.batsim is not None and run.backend != "batsim":
         raise UsageError(
-            f"{parameter('batsim')} {run.batsim} means nothing with {parameter('backend')} "
+            f"{parameter('batsim')} {run.batsim} has no effect with {parameter('backend')} "
             f"{run.backend}"
         )
     if run.shake is not None and run.backend in ("batsim", "docker") and not run.dynamic:
         raise UsageError(
-            f"{parameter('shake')} {run.shake}: Batsim orders simultaneous events itself, and "
-            "without users there is nothing else to shake"
+            f"{parameter('shake')} {run.shake}: Batsim orders simultaneous events itself; only the "
+            "submissions of a user model can be shuffled"
         )
     if run.backend != EMBEDDED:
         from batsched_py.run.backends.dispatch import make_launcher

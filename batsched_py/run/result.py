@@ -125,7 +125,7 @@ class Result:
         ``PREFIX_run.json`` beside it has the settings and the metrics; Batsim, which writes none,
         says in ``PREFIX_schedule.csv`` how large the machine is, and metrics are computed anew.
         ``prefix`` may end with ``_jobs.csv``; ``nodes`` is the number of processors where neither
-        file tells it. Raises :class:`UsageError` for what is not there, :class:`InputError` for
+        file tells it. Raises :class:`UsageError` for missing files, :class:`InputError` for
         files that are not what they should be.
 
         >>> Result.load("out/easy").metrics["mean_waiting_time"]  # doctest: +SKIP

@@ -17,7 +17,13 @@ import msgspec
 from batsched_py.errors import UsageError, parameter
 from batsched_py.options.budgets import Budgets
 from batsched_py.options.durations import parse_time
-from batsched_py.options.setting_fields import Setting, parse_budgets, parse_limits, setting_fields
+from batsched_py.options.setting_fields import (
+    TIME,
+    Setting,
+    parse_budgets,
+    parse_limits,
+    setting_fields,
+)
 from batsched_py.plugins.plugins import RIGID
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
@@ -31,16 +37,23 @@ else:  # as a file and a command line have it
 
 _KEY_VALUE = "KEY=VALUE"
 USERS = "Users"
-BACK_END = "What simulates"
+CONVERSION = "Conversion of the log"
+BACK_END = "Simulator"
 # What a setting is under each heading of a help:
 _policy = partial(Setting, group="Policy")
 _users = partial(Setting, group=USERS)
 _machine = partial(Setting, group="Machine")
-_rule = partial(Setting, group="How a log becomes jobs (rules)")
-_same_time = partial(Setting, group="Events at the same time")
-_measured = partial(Setting, group="What is measured")
-_endless = partial(Setting, group="How long work may go on")
+_rule = partial(Setting, group=CONVERSION, default="that of --rules")
+_same_time = partial(Setting, group="Simultaneous events")
+_measured = partial(Setting, group="Measured jobs", values=TIME, default="0")
+_limits = partial(Setting, group="Limits")
 _back_end = partial(Setting, group=BACK_END)
+_PLUG_IN = "a name from `batsched-py list`, or FILE.py:CLASS"
+_OPTION_OF = "an option that `batsched-py list NAME` shows; repeatable"
+
+
+def _choices(rule: str) -> str:
+    return "|".join(CHOICES[rule])
 
 
 class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -49,176 +62,255 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     log: str = "sample"
     """SWF log or Batsim workload, a file or a log's name: the input of a run of a campaign."""
     scheduler: Annotated[
-        str, _policy("Policy: a name of `batsched-py list`, or file.py:Class.", "NAME")
+        str, _policy("Policy that decides which job starts when.", "NAME", values=_PLUG_IN)
     ] = "easy"
     scheduler_options: Annotated[
-        Mapping[str, Any], _policy("Option of the policy (repeatable).", _KEY_VALUE, ("-O",))
+        Mapping[str, Any], _policy("Option of the policy.", _KEY_VALUE, ("-O",), values=_OPTION_OF)
     ] = {}
     users: Annotated[
         str,
         _users(
-            "User model: rigid (recorded times), feedback, another name of `batsched-py list`, or "
-            "file.py:Class.",
+            "User model that decides who submits which job when; rigid submits all jobs at their "
+            "recorded times.",
             "NAME",
+            values=f"rigid, {_PLUG_IN}",
         ),
     ] = RIGID
     sessions: Annotated[
-        str | None, _users("How sessions are delimited, such as arrival:60.", "METHOD:MINUTES")
+        str | None,
+        _users(
+            "Rule that cuts the jobs of a user into sessions.",
+            "METHOD:MINUTES",
+            values="arrival, last or max with a threshold in minutes, such as arrival:60",
+            default="that of the user model",
+        ),
     ] = None
     """The user model's option of that name: how sessions are delimited."""
     user_options: Annotated[
-        Mapping[str, Any], _users("Option of the user model (repeatable).", _KEY_VALUE, ("-U",))
+        Mapping[str, Any],
+        _users("Option of the user model.", _KEY_VALUE, ("-U",), values=_OPTION_OF),
     ] = {}
     platform: Annotated[
-        File | None, _machine("SimGrid platform file.", "X.xml", ("-p", "--platform"))
+        File | None,
+        _machine(
+            "SimGrid platform file that describes the processors, instead of --nodes.",
+            "FILE.xml",
+            ("-p", "--platform"),
+        ),
     ] = None
     machine: Annotated[
-        File | None, _machine("Machine file: nodes, partitions and their limits, outages.", "FILE")
+        File | None,
+        _machine(
+            "Machine file with nodes, partitions, their limits, and outages, instead of --nodes.",
+            "FILE.toml",
+        ),
     ] = None
     max_walltime: Annotated[
         str | float | None,
         _machine(
-            "No partition of the machine file lets a job ask for more, such as '24 h'.", "TIME"
+            "Longest walltime that any partition of the machine file allows.",
+            "TIME",
+            values=TIME,
+            default="no further limit",
         ),
     ] = None
-    nodes: Annotated[int | None, _machine("Number of processors (default: the log's).", "N")] = None
+    nodes: Annotated[
+        int | None,
+        _machine(
+            "Number of processors of the machine.",
+            "N",
+            values=f"a whole number from 1 to {MOST_PROCESSORS}",
+            default="that of the log",
+        ),
+    ] = None
     node_factor: Annotated[
         float | None,
         _machine(
-            "Number of processors, as a multiple of the log's; of a machine file's nodes.", "X"
+            "Number of processors as a multiple of the log's; with --machine, of the nodes of each "
+            "group.",
+            "X",
+            values="a number above 0",
+            default="1",
         ),
     ] = None
     sites: Annotated[
         str | None,
         _machine(
-            "Sites of the machine: such as 4x128,6x32 (processors), west:96,east:128@1.5 (names, "
-            "speed), or m128 (a grid of Streit's table 7.1); default: the clusters of the "
-            "platform.",
+            "Grid sites: parts of the machine with users of their own.",
             "SITES",
+            values="processors (4x128,6x32), names with processors and speeds "
+            "(west:96,east:128@1.5), a grid of Streit's thesis (m128), or a platform file",
+            default="the clusters of the platform file, else none",
         ),
     ] = None
     speed_factor: Annotated[
-        float, _machine("Speed of the processors, as a multiple of the log's.", "X")
+        float,
+        _machine(
+            "Speed of the processors as a multiple of the log's.", "X", values="a number above 0"
+        ),
     ] = 1.0
     rules: Annotated[
         Rules | str,
-        _rule(
-            f"How a log becomes jobs: {', '.join(PRESETS)}; the options below change single rules.",
-            "PRESET",
+        Setting(
+            "Preset of the rules that convert a log to jobs; options below change single rules.",
+            "|".join(PRESETS),
+            group=CONVERSION,
         ),
     ] = DEFAULT
     size: Annotated[
-        str | None, _rule("Number of processors of a job.", "|".join(CHOICES["size"]))
+        str | None, _rule("Which number of processors a job gets.", _choices("size"))
     ] = None
     walltime: Annotated[
         str | None,
         _rule(
-            "Kill limit; double: max(request, 2 x run time); exact: none, policies are told the "
-            "run time.",
-            "|".join(CHOICES["walltime"]),
+            "Walltime of a job: the request; double: the request, at least 2 x the run time; "
+            "exact: none, and policies know the run time.",
+            _choices("walltime"),
         ),
     ] = None
     least_walltime: Annotated[
         str | float | None,
-        _rule("With double, the shortest limit of a job, such as '1 min'.", "TIME"),
+        _rule("Shortest walltime that --walltime double gives.", "TIME", values=TIME),
     ] = None
-    runtime: Annotated[str | None, _rule("Run time of a job.", "|".join(CHOICES["runtime"]))] = None
+    runtime: Annotated[
+        str | None, _rule("Run time of a job, whole or cut at the request.", _choices("runtime"))
+    ] = None
     drop: Annotated[
-        str | None, _rule(f"Jobs to leave out: {', '.join(CHOICES['drop'])}.", "KIND,...")
+        str | None,
+        _rule(
+            "Kinds of jobs to leave out.",
+            "KIND,...",
+            values=f"{', '.join(CHOICES['drop'])}, with commas",
+        ),
     ] = None
     unknown_user: Annotated[
         str | None,
         _rule(
-            "Jobs of unknown users: all of one user, each of its own, or left out.",
-            "|".join(CHOICES["unknown_user"]),
+            "Owner of the jobs of unknown users: one user, each its own, or drop the jobs.",
+            _choices("unknown_user"),
         ),
     ] = None
     profile: Annotated[
         str | None,
         _rule(
-            "What a job does: last so long, or compute so much on each processor.",
-            "|".join(CHOICES["profile"]),
+            "Profile of a job: a fixed run time, or an amount of computation for each processor.",
+            _choices("profile"),
         ),
     ] = None
     keep: Annotated[
         str | None,
         _rule(
-            f"Fields of the log that policies see: {', '.join(CHOICES['keep'])}; with a machine "
-            "file, all.",
+            "Fields of the log that policies see; with a machine file, all.",
             "FIELD,...",
+            values=f"{', '.join(CHOICES['keep'])}, with commas",
+            default="none",
         ),
     ] = None
     job_numbers: Annotated[
-        str | None, _rule("Only jobs with these numbers in the log, such as 10000-19999.", "N-M")
+        str | None,
+        _rule(
+            "Use only the jobs with these numbers in the log.",
+            "N-M",
+            values="two numbers, such as 10000-19999",
+            default="all",
+        ),
     ] = None
-    first: Annotated[int | None, _rule("Only the first N jobs.", "N")] = None
+    first: Annotated[
+        int | None,
+        _rule(
+            "Use only the first N jobs.", "N", values="a whole number, at least 1", default="all"
+        ),
+    ] = None
     homes: Annotated[
         str | None,
         _rule(
-            "The site where a job is at home: by its user, each in turn, by its group, or the n-th "
-            "for partition n.",
-            "|".join(CHOICES["homes"]),
+            "How a job gets its grid site of origin: by its user, each site in turn, by its group, "
+            "or by its partition.",
+            _choices("homes"),
+            default="user",
         ),
     ] = None
     split: Annotated[
         str | int | None,
         _rule(
-            "Split jobs wider than their home, than the largest site, or than N processors.",
+            "Split jobs wider than their home, than the largest grid site, or than N processors.",
             "local|largest|N",
+            default="no splitting",
         ),
     ] = None
-    skip_bad_lines: Annotated[bool, _rule("Leave malformed lines out and count them.")] = False
-    seed: Annotated[int, _users("Seed of what users do by chance.", "N")] = 0
+    skip_bad_lines: Annotated[
+        bool, _rule("Leave malformed lines of the log out, and count them.")
+    ] = False
+    seed: Annotated[
+        int,
+        _users("Seed of the random choices of users.", "N", values="a whole number, at least 0"),
+    ] = 0
     shake: Annotated[
-        int | None, _same_time("Shuffle events of the same instant, by this seed.", "N")
+        int | None,
+        _same_time(
+            "Shuffle the events of the same instant with this seed.",
+            "N",
+            values="a whole number, at least 0",
+            default="the order of the log",
+        ),
     ] = None
     """None: the order of the log."""
     each_event: Annotated[
         bool,
         _same_time(
-            "Run the policy after every event, submissions before ends, not once an instant."
+            "Run the policy after every event, submissions first, instead of once per instant."
         ),
     ] = False
     warm_up: Annotated[
         str | float | None,
         _measured(
-            "Jobs submitted within this time of the first submission load the machine, but are not "
-            "measured; such as '4 weeks'.",
+            "Time after the first submission; jobs submitted in it load the machine, but are not "
+            "measured.",
             "TIME",
         ),
     ] = None
     cool_down: Annotated[
         str | float | None,
         _measured(
-            "Jobs submitted within this time of the last submission are not measured either.",
-            "TIME",
+            "Time before the last submission; jobs submitted in it are not measured.", "TIME"
         ),
     ] = None
     budgets: Annotated[
         Budgets | str | None,
-        _endless(
-            "What is taken for endless work: more than so much idle_time (seconds), messages, "
-            "decisions, jobs, jobs_at_once; inf: nothing.",
+        _limits(
+            "Limits beyond which a simulation counts as endless and fails; inf lifts one.",
             "NAME=N,...",
+            values="idle_time (seconds), messages, decisions, jobs, jobs_at_once; with commas",
+            default="idle_time=315360000,messages=3e6,decisions=1e6,jobs=1e7,jobs_at_once=1e6",
         ),
     ] = None
     backend: Annotated[
         str,
         _back_end(
-            "What simulates: embedded, batsim (the program), docker (its image), or socket (the "
-            "embedded simulator as another process in the place of Batsim 4; socket5: of 5).",
-            "NAME",
+            "Simulator: the embedded one, Batsim, its Docker image, or the embedded one in another "
+            "process, in place of Batsim 4 (socket) or 5 (socket5).",
+            "embedded|batsim|docker|socket|socket5",
         ),
     ] = EMBEDDED
-    batsim: Annotated[str | None, _back_end("Batsim's program or command line.", "COMMAND")] = None
+    batsim: Annotated[
+        str | None,
+        _back_end(
+            "Program or command line of Batsim, for --backend batsim.",
+            "COMMAND",
+            default="batsim on PATH",
+        ),
+    ] = None
     """For the back end ``batsim``; None: ``batsim`` on PATH."""
-    batsim_log: Annotated[bool, _back_end("Have Batsim log all that it does, not only errors.")] = (
-        False
-    )
+    batsim_log: Annotated[
+        bool, _back_end("Let Batsim log everything it does (4 MB and more), not only errors.")
+    ] = False
     timeouts: Annotated[
         Timeouts | str | None,
         _back_end(
-            "Seconds for another process as back end: ready, run, success, failure.", "NAME=S,..."
+            "Time limits in seconds for a simulator in another process.",
+            "NAME=S,...",
+            values="ready, run, success, failure; with commas",
+            default="ready=300,run=604800,success=60,failure=5",
         ),
     ] = None
 
@@ -231,7 +323,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             return self  # of a machine file it is for each partition
         factor = f"{parameter('node_factor')} {self.node_factor}"
         if (self.nodes, self.platform, self.sites) != (None, None, None):
-            raise UsageError(f"{factor}: it goes with neither nodes nor platform nor sites")
+            raise UsageError(f"{factor}: give it without nodes, platform and sites")
         if not 0 < self.node_factor <= MOST_TIMES:
             raise UsageError(f"{factor}: expected a positive number up to {MOST_TIMES:g}")
         size = machine_size()
@@ -291,6 +383,6 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
 
 
 SETTINGS = setting_fields(Settings)
-"""What the command line says of each setting but ``log``, by name."""
+"""The fields of all options but ``log``, by name, with their help."""
 SINGLE_RULES = tuple(name for name in Rules.__struct_fields__ if name in SETTINGS)
 """Settings that change a rule of the preset."""

@@ -27,7 +27,7 @@ from batsched_py.run.notes import make_notes
 from batsched_py.run.progress import describe_progress, show_progress
 from batsched_py.run.resolved_run import ResolvedRun, resolve
 from batsched_py.run.result import Output, Recording, Result, versions
-from batsched_py.run.settings import Settings
+from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import EMBEDDED, OF_MACHINE_FILE, Run
 from batsched_py.simulator.direct import DirectSimulation
 from batsched_py.simulator.profiles import has_known_length
@@ -67,7 +67,7 @@ def _with_keywords_of(
             for name in keywords:
                 if name not in kinds:
                     hint = did_you_mean(name, [part.name for part in settings])
-                    raise TypeError(f"simulate() has no parameter {name!r}{hint}")
+                    raise TypeError(f"simulate() has no keyword {name!r}{hint}")
             return function(source, arguments(*args, **keywords))
 
         source, *_ = signature(function).parameters.values()
@@ -78,6 +78,8 @@ def _with_keywords_of(
             if part.name != "log"  # that is ``source``
         ]
         called.__signature__ = Signature([source, *settings])  # type: ignore[attr-defined]
+        lines = [f"        {field.name}: {field.help}" for field in SETTINGS.values()]
+        called.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), *lines])
         return called
 
     return decorate
@@ -85,44 +87,31 @@ def _with_keywords_of(
 
 @_with_keywords_of(Arguments)
 def simulate(source: Source, arguments: Arguments) -> Result:
-    """Simulate a workload under a policy, with or without users who react.
+    """Simulate a workload under a policy, and return its jobs, metrics and notes.
 
-    ``source`` is an SWF log, a Batsim workload file, the name of a log, a :class:`Workload`, or a
-    pandas DataFrame with a row per job and SWF's columns (``submit_time``, ``run_time``,
-    ``requested_processors``, ...; what is missing is unknown; its ``attrs`` are the header). The
-    keywords are the :class:`~batsched_py.run.settings.Settings`: ``scheduler`` and ``users`` are
-    names (see ``batsched-py list``), ``file.py:Class``, classes, or what returns one when it is
-    called (a user model: with the workload) and the options; a policy may be an instance too. What
-    is in no file works in this process only, and is stored by its class and the hash of its source.
-    ``users="rigid"`` submits at the recorded times. ``sessions`` (such as ``arrival:60``, minutes)
-    is the user model's option of that name. ``rules`` say how a log becomes jobs (a preset's name
-    or :class:`Rules`, of which ``size``, ``walltime`` ... change single ones). The machine is a
-    SimGrid ``platform`` file, or ``nodes`` equal processors (default: as many as the log's machine,
-    times ``node_factor``); ``speed_factor`` multiplies their speed. ``sites`` are its parts, such
-    as ``4x128,6x32`` or ``west:96,east:128@1.5``, which the policy ``grid`` schedules; users live
-    at them by ``homes``, and ``split`` cuts jobs that are wider. ``seed`` is for the users' chance,
-    ``shake`` for the order of simultaneous events (None: log order). ``each_event`` runs the policy
-    after every single event rather than once per instant. ``backend`` is ``embedded``, ``batsim``
-    (the program, ``batsim`` on PATH or the command line given), ``docker``, or ``socket``: the
-    embedded simulator in another process, in the place of Batsim 4 (``socket5``: of 5). Such a run
-    is limited by ``timeouts``, and its inputs, outputs, logs and commands are in ``folder`` (None:
-    a temporary one, kept if the run fails). Jobs submitted in the first ``warm_up`` and the last
-    ``cool_down`` seconds (or texts such as ``4 weeks``) load the machine and are not measured.
-    ``budgets`` such as ``jobs=5e7,messages=inf`` say what is taken for endless work. ``record`` is
-    a file for all messages of the simulation, which ``explain`` reads. A simulation of more than a
-    few seconds shows its ``progress`` on a terminal and in a notebook (True: from its beginning;
-    False: never).
+    >>> result = simulate("sample", scheduler="fcfs", first=100, users="feedback")
+    >>> round(result.metrics["mean_waiting_time"]) >= 0
+    True
 
-    Raises :class:`UsageError` for arguments that make no sense, :class:`InputError` for files
-    that are not what they should be, :class:`SimulationError` for a deadlock, :class:`BudgetError`
-    for endless work, and :class:`InvariantError` when a policy or a user model errs.
+    ``scheduler`` and ``users`` are names, ``file.py:Class``, classes, or functions that return an
+    object when they are called with the options (users: with the workload first). A policy may be
+    an instance, too. A plug-in without a file is stored by its class and the hash of its source.
+    Texts such as ``4 weeks`` and numbers of seconds are lengths of time.
 
-    >>> result = simulate("KTH-SP2-1996-2.1-cln.swf.gz", users="feedback", sessions="arrival:0")
-    ... # doctest: +SKIP
-    >>> result.metrics["mean_lateness"]  # doctest: +SKIP
+    Raises :class:`UsageError` for arguments that make no sense, and :class:`InputError` for
+    malformed files. A deadlock raises :class:`SimulationError`, and endless work
+    :class:`BudgetError`. An error of a policy or a user model raises :class:`InvariantError`.
+
+    Args:
+        source: SWF log, Batsim workload file, name of a log, :class:`Workload`, or pandas DataFrame
+            with a row per job and columns of SWF (``submit_time``, ``run_time``,
+            ``requested_processors``, ...); missing columns are unknown, its ``attrs`` the header.
+        folder: Folder for the files of a simulator in another process; None: a temporary one.
+        record: File to write all messages to, for ``batsched-py explain``.
+        progress: Whether to show the progress; None: on a terminal and in a notebook.
     """
     if arguments.log != Settings().log:
-        raise UsageError(f"log = {arguments.log!r}: the first argument says what is simulated")
+        raise UsageError(f"log = {arguments.log!r}: give the log as the first argument")
     recording = None if arguments.record is None else Recording(arguments.record)
     resolved = resolve(arguments, source)
     result = execute(resolved, arguments.folder, recording, arguments.progress)

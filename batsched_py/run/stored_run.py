@@ -51,8 +51,8 @@ class RunFiles:
         size = read_machine_size(self.path) if nodes is None else nodes
         if size is None or size < 1:
             raise UsageError(
-                f"{self.path}: no _run.json and no _schedule.csv beside it tells the number of "
-                f"processors: give {parameter('nodes')}, at least 1"
+                f"{self.path}: the number of processors is unknown, without _run.json or "
+                f"_schedule.csv: give {parameter('nodes')}, at least 1"
             )
         self.nb_processors = size
         self.settings: dict[str, Any] = stored

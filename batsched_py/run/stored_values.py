@@ -77,7 +77,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         if not self.dynamic and self.user_options:
             option = next(iter(self.user_options))
             raise UsageError(
-                f"rigid replay has no users, so the option {option!r} means nothing: "
+                f"rigid replay has no users, so the option {option!r} has no effect: "
                 f"choose users by {parameter('users')}, or leave it out"
             )
         if not 1 / MOST_TIMES <= self.speed_factor <= MOST_TIMES:
@@ -90,7 +90,7 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
         if self.machine is not None and self.sites is not None:
             raise UsageError(
                 f"{parameter('machine')} {self.machine} and {parameter('sites')} {self.sites}: a "
-                "machine has partitions or sites: give one"
+                "machine has partitions or grid sites: give one of them"
             )
         if self.max_walltime is not None and self.machine is None:
             raise UsageError(
@@ -131,8 +131,8 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
         for one, other in _OF_THE_SIZE:
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise UsageError(
-                    f"{parameter(one)} and {parameter(other)} both say how large the machine is: "
-                    "give one"
+                    f"{parameter(one)} and {parameter(other)} both set the size of the machine: "
+                    "give one of them"
                 )
         if self.platform is None and self.sites is None:
             check_sites(self.rules, ())
@@ -153,5 +153,5 @@ def check_outside(
     for name, given in (("batsim_log", batsim_log), ("timeouts", timeouts is not None)):
         if given and set(backends) == {EMBEDDED}:
             raise UsageError(
-                f"{parameter(name)}: only another process as back end has limits and a log"
+                f"{parameter(name)}: only a simulator in another process has limits and a log"
             )

@@ -178,7 +178,7 @@ class Admission:
             self._users[key].append(job)
             return True
         self._over[key].append(job)
-        self.held[job.number] = job, "its user has as much running as the partition lets him"
+        self.held[job.number] = job, "its user already runs as much as the partition allows"
         return False
 
     def _has_room(self, job: Job, key: tuple[int, str]) -> bool:

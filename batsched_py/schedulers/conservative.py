@@ -12,7 +12,7 @@ from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.job_arrays import JobArrays, JobRows, ValuesByNumber
-from batsched_py.model.queue.orders import find_fixed_key
+from batsched_py.model.queue.orders import FixedOrderName, find_fixed_key
 from batsched_py.model.timeline import Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.units import LATEST_TIME
@@ -26,21 +26,19 @@ instant may arrive one after the other."""
 
 
 class Conservative:
-    """Conservative backfilling: a job may overtake others only if it delays none of them.
+    """Give every job a reservation, and let a job overtake others only if it delays none of them.
 
-    A job gets a reservation when it is submitted: the earliest start that delays no reservation
-    made before. When a job ends the schedule is compressed: in the order ``order`` each
-    reservation is taken back and made anew, as early as it fits, which is never later. (One pass
-    can leave holes, which the next end closes; so it is done at all ends, not only at early
-    ones.) Jobs that outlive their estimates and processors that fail break promises: then all
-    reservations are made anew.
+    A job gets a reservation when it is submitted: the earliest start that delays no earlier
+    reservation. When a job ends, the schedule is compressed: each reservation, in the order
+    ``order``, is made anew as early as it fits. A reservation never moves back, unless jobs outlive
+    their estimates or processors fail. Each job needs a walltime or an estimate.
 
     Source: A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001, section 2.
     """
 
     needs_estimates = True
 
-    def __init__(self, *, order: str = "fcfs") -> None:
+    def __init__(self, *, order: FixedOrderName = "fcfs") -> None:
         self._key = find_fixed_key(order)
         self._line: Line = Timeline(0, 0.0)
         self._starts = ValuesByNumber(inf)  # reservations, inf: none

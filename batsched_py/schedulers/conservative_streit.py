@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from batsched_py.model.queue.orders import BackfillOrder, OrderName
 from batsched_py.schedulers.easy import Easy
 
 
 class ConservativeOfStreit(Easy):
-    """EASY without extra nodes: jobs behind the head must end before its shadow time.
+    """EASY without extra nodes: a later job starts only if it ends before the first job can start.
 
-    Streit's thesis (2003, section 3.3) calls it conservative backfilling. The usual meaning of that
-    name is ``conservative``.
+    Streit's thesis (2003, section 3.3) calls this rule conservative backfilling. The policy
+    ``conservative`` is what others call by that name.
     """
 
-    def __init__(self, *, order: str = "fcfs", backfill_order: str | None = None) -> None:
+    def __init__(
+        self, *, order: OrderName = "fcfs", backfill_order: BackfillOrder | None = None
+    ) -> None:
         super().__init__(order=order, backfill_order=backfill_order, extra_nodes="none")

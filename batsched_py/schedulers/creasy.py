@@ -9,7 +9,7 @@ from batsched_py.model.queue.orders import ClockOrder, FixedOrder
 from batsched_py.model.queue.waiting_queue import by_submission
 from batsched_py.options.option_values import number
 from batsched_py.schedulers.backfilling import Backfilling
-from batsched_py.schedulers.easy import easy_reservation
+from batsched_py.schedulers.easy import ExtraNodes, easy_reservation
 from batsched_py.units import MINUTE
 
 
@@ -31,16 +31,20 @@ def priority(alpha: float, now: float, columns: JobArrays) -> Floats:
 
 
 class Creasy(Backfilling):
-    """CREASY: EASY's backfilling in the order of criticality and seniority.
+    """EASY backfilling that serves short jobs first while their users are likely to be still there.
 
-    Jobs whose users are about to lose patience go first: short ones that have not waited long.
-    As criticality never exceeds 0.04, seniority wins in the end, and nothing starves. ``alpha``
-    (0 to 6000 were studied; 0 is EASY) weighs criticality.
+    The priority of a job is ``alpha * criticality + seniority``. Seniority is the time waited, in
+    minutes. Criticality is 0.04 / (0.05 R + 1)^2 for an expected response time of R minutes: how
+    fast the user loses patience. It never exceeds 0.04, so no job starves.
 
     Source: E. Shmueli and D. Feitelson, IEEE TPDS 20(7), 2009, section 6.
+
+    Args:
+        alpha: Weight of criticality. 0 is EASY; the source studies values up to 6000. Allowed: a
+            number, at least 0.
     """
 
-    def __init__(self, *, alpha: float = 6000.0, extra_nodes: str = "first") -> None:
+    def __init__(self, *, alpha: float = 6000.0, extra_nodes: ExtraNodes = "first") -> None:
         alpha = number("alpha", alpha, 0)
         # By seniority alone, jobs are in the order of their submissions: nothing to compute.
         order = ClockOrder(partial(priority, alpha)) if alpha else FixedOrder(by_submission)

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import takewhile
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta
 
 from batsched_py.model.job import Job
-from batsched_py.model.queue.orders import find_two_orders
+from batsched_py.model.queue.orders import BackfillOrder, OrderName, find_two_orders
 from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
 
@@ -17,19 +19,33 @@ if TYPE_CHECKING:
     from batsched_py.model.site import Release, Site
 
 
+ExtraNodes = Annotated[
+    Literal["first", "instant", "none"],
+    Meta(
+        title="Ends that give extra nodes: up to the one that lets the first job fit (``first``), "
+        "all that end at that time (``instant``), or none (``none``)."
+    ),
+]
+"""The type of a policy's option ``extra_nodes``, with its help."""
+
+
 class Easy(Backfilling):
-    """EASY backfilling: later jobs may overtake if they do not delay the head of the queue.
+    """EASY backfilling: a later job may start first if it does not delay the first waiting job.
 
-    A later job starts if it fits now and either ends by the shadow time or uses only extra nodes,
-    which it then takes away. ``backfill_order`` is the order of the jobs behind the head (default:
-    ``order``); for ``extra_nodes`` see :func:`easy_reservation`.
+    The shadow time is when the first job can start, by the estimates of running jobs. A later job
+    starts now if it fits, and either ends by the shadow time, or uses only extra nodes: processors
+    that the first job leaves free.
 
-    Sources: D. Lifka, "The ANL/IBM SP scheduling system", 1995; A. Mu'alem and D. Feitelson,
-    IEEE TPDS 12(6), 2001, section 2; EASY-SJBF: D. Tsafrir et al., IEEE TPDS 18(6), 2007.
+    Sources: D. Lifka, "The ANL/IBM SP scheduling system", 1995; A. Mu'alem and D. Feitelson, IEEE
+    TPDS 12(6), 2001, section 2; EASY-SJBF: D. Tsafrir et al., IEEE TPDS 18(6), 2007.
     """
 
     def __init__(
-        self, *, order: str = "fcfs", backfill_order: str | None = None, extra_nodes: str = "first"
+        self,
+        *,
+        order: OrderName = "fcfs",
+        backfill_order: BackfillOrder | None = None,
+        extra_nodes: ExtraNodes = "first",
     ) -> None:
         super().__init__(easy_reservation(extra_nodes), *find_two_orders(order, backfill_order))
 
@@ -45,7 +61,7 @@ def easy_reservation(extra_nodes: str = "first") -> Reservation:
 
 def check_extra_nodes(extra_nodes: str) -> str:
     """Return the value of the option ``extra_nodes``; raises :class:`UsageError` for others."""
-    return one_of("extra_nodes", extra_nodes, ("first", "instant", "none"))
+    return one_of("extra_nodes", extra_nodes, ExtraNodes)
 
 
 def shadow_time_and_extra_nodes(

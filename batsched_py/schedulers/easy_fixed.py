@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.queue.orders import find_two_orders
+from batsched_py.model.queue.orders import BackfillOrder, OrderName, find_two_orders
 from batsched_py.model.site import Site
 from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.schedulers.backfilling import Backfilling
@@ -13,13 +13,15 @@ from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
 
 
 class EasyFixed(Backfilling):
-    """EASY whose shadow time is fixed when the head is chosen, without extra nodes.
+    """EASY that computes the shadow time once per first job, and uses no extra nodes.
 
-    An early end does not move the reservation, so fewer jobs are backfilled; none if the head is
-    late. It is the rule of batsched's ``easy_bf_fast``.
+    An early end does not move the reservation, so fewer jobs are backfilled; none if the first job
+    is late. This is the rule of batsched's ``easy_bf_fast``.
     """
 
-    def __init__(self, *, order: str = "fcfs", backfill_order: str | None = None) -> None:
+    def __init__(
+        self, *, order: OrderName = "fcfs", backfill_order: BackfillOrder | None = None
+    ) -> None:
         super().__init__(FixedShadowTime(), *find_two_orders(order, backfill_order))
 
 

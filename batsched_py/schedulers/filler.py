@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from batsched_py.model.queue.orders import OrderName
 from batsched_py.schedulers.list_scheduling import ListScheduling
 
 
 class Filler(ListScheduling):
-    """Filler: start every waiting job that fits, in queue order; wide jobs may starve."""
+    """Start every waiting job that fits, in queue order; wide jobs may starve."""
 
-    def __init__(self, *, order: str = "fcfs") -> None:
+    def __init__(self, *, order: OrderName = "fcfs") -> None:
         super().__init__(order=order, take="first_fit")

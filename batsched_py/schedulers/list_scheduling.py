@@ -9,27 +9,35 @@ from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import Key, WaitingQueue
-from batsched_py.model.queue.orders import RankedJobs, find_fixed_key, find_order, find_place
+from batsched_py.model.queue.orders import (
+    OrderName,
+    RankedJobs,
+    find_fixed_key,
+    find_order,
+    find_place,
+)
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.options.option_values import one_of
 
 
 class ListScheduling:
-    """Start jobs from a sorted queue, without reservations: SJF, LJF, FFIA, widest first, ...
+    """Start jobs from a sorted queue, without reservations.
 
-    ``order`` names the order of the queue. ``take`` says which job starts: ``front``, only the
-    first, and if it does not fit all jobs wait; ``first_fit``, the first that fits; ``best_fit``,
-    the one that leaves the fewest processors free, the first of equals; ``next_fit``, the first
-    that fits behind the place of the job that started last, and from the front again after the end.
-    All but ``front`` can starve wide jobs. ``order=narrowest`` with ``next_fit`` is NFIW (next fit,
-    increasing width).
+    All rules but ``take=front`` can starve wide jobs. ``order=narrowest`` with ``take=next_fit`` is
+    NFIW (next fit, increasing width).
 
-    Source: the queuing policies of A. Streit's thesis, 2003, section 3.2. It names next fit and
-    does not say what it is; here it is the rule of that name for memory (D. E. Knuth, The Art of
-    Computer Programming 1, 2.5), with the queue in place of the list of free areas.
+    Source: the queuing policies of A. Streit's thesis, 2003, section 3.2. It does not define next
+    fit; the rule of that name for memory is used (D. E. Knuth, The Art of Computer Programming 1,
+    2.5).
+
+    Args:
+        take: Which job starts next. ``front``: the first, and if it does not fit all jobs wait;
+            ``first_fit``: the first that fits; ``best_fit``: the widest that fits; ``next_fit``:
+            the first that fits behind the place of the last start. Allowed: one of front,
+            first_fit, best_fit, next_fit.
     """
 
-    def __init__(self, *, order: str = "fcfs", take: str = "front") -> None:
+    def __init__(self, *, order: OrderName = "fcfs", take: str = "front") -> None:
         self._order = find_order(order)
         one_of("take", take, (*TAKE, "next_fit"))
         self._next_job: Take = NextFit(find_fixed_key(order)) if take == "next_fit" else TAKE[take]

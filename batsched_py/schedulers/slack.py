@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.queue.orders import find_two_orders
+from batsched_py.model.queue.orders import BackfillOrder, OrderName, find_two_orders
 from batsched_py.model.site import Site
 from batsched_py.options.option_values import number
 from batsched_py.schedulers.backfilling import Backfilling
@@ -13,19 +13,26 @@ from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
 
 
 class Slack(Backfilling):
-    """Backfilling that may delay the head of the queue, but not beyond a slack.
+    """EASY backfilling that may delay the first waiting job, but only until a deadline.
 
-    When a job becomes the head, its deadline is set: the shadow time of that moment plus
-    ``slack`` times its estimate. A later job starts if it fits now and the head can still start
-    by its deadline: the job ends by then, or takes only processors that the head will leave free
-    then. ``slack=0`` never delays a head.
+    When a job becomes the first, its deadline is the shadow time of that moment plus ``slack``
+    times its estimate. A later job starts if it fits, and the first job can still start by its
+    deadline.
 
     Source: D. Talby and D. Feitelson, IPPS 1999, in the reduced form of Streit's thesis (2003,
-    section 3.3), where only the head has a reservation.
+    section 3.3), where only the first job has a reservation.
+
+    Args:
+        slack: Longest delay of the first job, as a multiple of its estimate; 0: no delay. Allowed:
+            a number, at least 0.
     """
 
     def __init__(
-        self, *, slack: float = 0.5, order: str = "fcfs", backfill_order: str | None = None
+        self,
+        *,
+        slack: float = 0.5,
+        order: OrderName = "fcfs",
+        backfill_order: BackfillOrder | None = None,
     ) -> None:
         orders = find_two_orders(order, backfill_order)
         super().__init__(Deadline(number("slack", slack, 0)), *orders)

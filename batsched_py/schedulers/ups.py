@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from batsched_py.model.queue.job_arrays import Floats, JobArrays
 from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.options.option_values import number, one_of
 from batsched_py.schedulers.backfilling import Backfilling
-from batsched_py.schedulers.easy import easy_reservation
+from batsched_py.schedulers.easy import ExtraNodes, easy_reservation
 from batsched_py.units import HOUR
 
 AGEING = 4 * HOUR
@@ -18,21 +18,27 @@ AGEING = 4 * HOUR
 
 
 class Ups(Backfilling):
-    """UPS: users with waiting jobs are ranked, and the jobs of the best ones go first.
+    """EASY backfilling that ranks the users with waiting jobs, and serves the best ones first.
 
-    The priority of a job is ``a_user / rank of its user + (1 - a_user) * wait / 4 h``; it decides
-    who gets EASY's reservation. Behind it, jobs are backfilled user by user, and within a user by
-    waiting time. With ``a_user`` below 1 a job that waits becomes first in the end.
-
-    ``rank="load"`` puts the user first whose waiting jobs ask for the least work (estimate times
-    processors), ``rank="recency"`` the one who submitted last. Ties go by the user's id; jobs of
-    unknown users count as those of one user.
+    The priority of a job is ``a_user / rank of its user + (1 - a_user) * wait / 4 h``. It decides
+    which job gets EASY's reservation. Behind that job, backfilling goes user by user, and within a
+    user by time waited. Ties go by the user's id. Jobs of unknown users count as those of one user.
 
     Source: N. Zakay's thesis (Hebrew University of Jerusalem, with D. Feitelson), section 5.3.
+
+    Args:
+        a_user: Weight of the user's rank against the time waited; below 1, no job starves. Allowed:
+            a number from 0 to 1.
+        rank: Which user is the first: the one with the least waiting work (``load``: estimate times
+            processors), or the one who submitted last (``recency``).
     """
 
     def __init__(
-        self, *, a_user: float = 0.5, rank: str = "load", extra_nodes: str = "first"
+        self,
+        *,
+        a_user: float = 0.5,
+        rank: Literal["load", "recency"] = "load",
+        extra_nodes: ExtraNodes = "first",
     ) -> None:
         orders = ClockOrder(self._job_priority), ClockOrder(self._user_priority)
         super().__init__(easy_reservation(extra_nodes), *orders)

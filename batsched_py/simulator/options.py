@@ -14,54 +14,78 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a simulation: those of Batsim that are simulated, and a few further ones."""
 
     dynamic_jobs: Annotated[
-        bool, Setting("The scheduler may register jobs.", flags=("--enable-dynamic-jobs",))
+        bool, Setting("Let the scheduler register jobs.", flags=("--enable-dynamic-jobs",))
     ] = False
-    acknowledge_dynamic_jobs: Annotated[bool, Setting("Echo registered jobs.")] = False
+    acknowledge_dynamic_jobs: Annotated[
+        bool, Setting("Send registered jobs back to the scheduler.")
+    ] = False
     profile_reuse: Annotated[
-        bool, Setting("Keep profiles after their use.", flags=("--enable-profile-reuse",))
+        bool,
+        Setting("Keep profiles after the jobs that use them.", flags=("--enable-profile-reuse",)),
     ] = False
     forward_profiles: Annotated[
         bool,
-        Setting("Send the profile with each job.", flags=("--forward-profiles-on-submission",)),
+        Setting(
+            "Send the profile of each job with its submission.",
+            flags=("--forward-profiles-on-submission",),
+        ),
     ] = False
     compute_sharing: Annotated[
-        bool, Setting("A machine may run several jobs.", flags=("--enable-compute-sharing",))
+        bool, Setting("Let several jobs share a processor.", flags=("--enable-compute-sharing",))
     ] = False
     """They then share it."""
     storage_sharing: Annotated[
-        bool, Setting("Only told to the scheduler.", flags=(" /--disable-storage-sharing",))
+        bool,
+        Setting(
+            "Report to the scheduler that storage is not shared; no other effect.",
+            flags=(" /--disable-storage-sharing",),
+        ),
     ] = True
     """There is nothing to share: storage jobs are not run."""
     energy: Annotated[
-        bool, Setting("Account for energy; machines can be switched.", flags=("-E", "--energy"))
+        bool,
+        Setting(
+            "Account for energy, and let the scheduler switch processors on and off.",
+            flags=("-E", "--energy"),
+        ),
     ] = False
-    forward_unknown_events: Annotated[bool, Setting("Hand on events of other types.")] = False
+    forward_unknown_events: Annotated[
+        bool, Setting("Send external events of unknown types to the scheduler.")
+    ] = False
     sched_config: Annotated[
-        str, Setting("Text for the scheduler.", "TEXT", flags=("--sched-cfg",))
+        str,
+        Setting(
+            "Text that the scheduler gets with the first message.", "TEXT", flags=("--sched-cfg",)
+        ),
     ] = ""
     trace_machines: Annotated[
         bool,
-        Setting("No PREFIX_machine_states.csv.", flags=(" /--disable-machine-state-tracing",)),
+        Setting(
+            "Do not write PREFIX_machine_states.csv.", flags=(" /--disable-machine-state-tracing",)
+        ),
     ] = False
     """Keep how many machines are in each state."""
     exact_times: Annotated[
-        bool, Setting("Say and trace times with all digits, not six (not Batsim's).")
+        bool,
+        Setting("Write times with all digits instead of six decimals (not an option of Batsim)."),
     ] = False
     """SIMULATION_BEGINS says so. Under Batsim 5 machines are then not shared, so that ends of jobs
     are known to the digit, nor switched unless energy is accounted for."""
     shake: Annotated[
         int | None,
-        Setting("Seed of a shaken order of simultaneous events (not Batsim's)."),
+        Setting("Shuffle simultaneous events with this seed (not an option of Batsim).", "N"),
     ] = None
     """Those of an instant come in random order, and as real Batsim sometimes does, instants are cut
     into several messages. How often is drawn too, from never to always, since it depends on the
     platform. None: log order, one message."""
     budgets: Annotated[
         Budgets | str | None,
-        Setting("How many steps jobs may do without a message (not Batsim's).", "messages=N"),
+        Setting(
+            "Most steps of composed jobs without a message (not an option of Batsim).", "messages=N"
+        ),
     ] = None
     protocol: Annotated[
-        int, Setting("Whose place to take: 4 (Batsim 4.2) or 5 (Batsim 5).", "4|5")
+        int, Setting("Version of Batsim to simulate: 4 (Batsim 4.2) or 5.", "4|5")
     ] = 4
     """The version of Batsim that is simulated; what it asks for in its hello, a scheduler of
     version 5 has in the fields above."""

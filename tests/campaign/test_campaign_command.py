@@ -103,7 +103,7 @@ def test_the_report_of_a_small_or_synthetic_study(study: CampaignFolder) -> None
     done = study.run("--quick", "--report")
     assert "too small" in done.stdout, done.stderr
     assert "synthetic" in (study.out / "report.html").read_text()
-    assert "drawn at random" in done.stderr, "replications of users who draw nothing are noted"
+    assert "nothing is random" in done.stderr, "replications of users who draw nothing are noted"
     assert study.results().nb_equal_replications == 2
     stored = (study.out / "campaign.json").read_bytes()
     done = study.run()  # the folder of another campaign is left alone

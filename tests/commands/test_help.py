@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
+from typer.main import get_command
 
-from batsched_py.cli import COMMANDS, GROUPS, PLACES
+from batsched_py import BatschedError, find_log, load_workload, make_rules
+from batsched_py.cli import COMMANDS, GROUPS, PLACES, app
 from batsched_py.plugins import plugins
 from batsched_py.plugins.plugin_descriptions import find_description, find_object_description
+from batsched_py.plugins.plugin_options import describe_options
 from batsched_py.run.settings import SETTINGS
 from batsched_py.support.installation import find_entry_points
 from helpers.calling import command
+from helpers.campaigns import in_this_process
 
 LIBRARIES = {"altair", "asyncio", "jinja2", "numpy", "pandas", "rich", "zmq"}
 WORK = {
@@ -36,6 +42,26 @@ def test_the_commands_stand_in_groups_and_are_not_cut() -> None:
     named = sorted(sum(GROUPS.values(), ()))
     assert named == sorted({*PLACES, *find_entry_points(COMMANDS)})
     assert "..." not in shown.partition("Start here")[2]
+
+
+TESTED = (
+    *("simulate", "list", "report", "metrics", "compare", "calibrate"),
+    *("explain", "info", "convert", "optimum", "campaign"),
+)
+EXAMPLES = [
+    shlex.split(line)[1:]
+    for name in TESTED
+    for line in get_command(app).get_command(None, name).examples
+]
+
+
+def test_the_examples_of_the_help_run(tmp_path: Path) -> None:
+    """In this order, in one folder; of campaigns only the runs are shown."""
+    for arguments in EXAMPLES:
+        if "--quick" not in arguments:
+            with in_this_process():
+                done = command(tmp_path, *arguments)
+            assert done.returncode == 0, (arguments, done.stderr)
 
 
 def test_every_setting_of_a_simulation_is_under_its_heading() -> None:
@@ -129,7 +155,7 @@ def test_list_shows_the_options_of_one(tmp_path: Path, monkeypatch: pytest.Monke
         "    def schedule(self, now, queue, machine): ...\n"
     )
     own = command(tmp_path, "list", "mine.py:Mine").stdout
-    assert re.search(r"must +1 +int", own)
+    assert "  must\n      Allowed: a whole number. Default: 1.\n" in own
     assert "-O OPTION=VALUE" in own
     assert "-U OPTION=VALUE" in command(None, "list", "feedback").stdout
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
@@ -137,3 +163,55 @@ def test_list_shows_the_options_of_one(tmp_path: Path, monkeypatch: pytest.Monke
         ended = command(tmp_path, "simulate", "sample", "--scheduler", "mine.py:Mine")
         assert f"{nb_threads} threads" in ended.stderr
         monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+
+
+PLUG_INS = [
+    (group, name)
+    for group in (plugins.SCHEDULERS, plugins.USERS)
+    for name in plugins.list_names(group)
+]
+WORKLOAD = load_workload(find_log("sample"), make_rules("default"))
+SHORT_LOG = {"edge_weeks": 1, "long_weeks": 3}
+ALSO_NEEDED = {
+    "feedback": {"resampled": True} | SHORT_LOG,
+    "population": {"file": "members.toml"},
+    "resampled": SHORT_LOG,
+    "sufficient": {"signal": "16:00-20:00"},
+    "tbuos": SHORT_LOG,
+}
+BOUNDS = re.compile(r"(?:at least|from) (-?[\d.e-]+)(?: to ([\d.e-]+))?$")
+
+
+def fault_of(group: str, name: str, **options: Any) -> str:
+    """Return why a plug-in cannot be made with options, ``""`` if it can."""
+    plugin = plugins.load(group, name)
+    options = ALSO_NEEDED.get(name, {}) | options
+    try:
+        if group == plugins.SCHEDULERS:
+            plugins.make(plugin, name, (), options)
+        else:
+            plugins.make_users(plugin, name, WORKLOAD, options, 0)
+    except BatschedError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(("group", "name"), PLUG_INS, ids=lambda part: part)
+def test_every_option_of_a_plug_in_is_described(
+    group: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a sentence, with the values that it takes and no others."""
+    monkeypatch.chdir(tmp_path)
+    Path("members.toml").write_text('[[member]]\nmodel = "rigid"\nrest = true\n')
+    for option in describe_options(plugins.load(group, name)):
+        assert re.match(r"[A-Z].*\.$", option.meaning), option
+        assert option.values, option
+        values = option.values.removeprefix("one of ")
+        if values != option.values:
+            fault = fault_of(group, name, **{option.name: "no-such-value"})
+            assert f"expected one of {values}" in fault, option
+        elif bounds := BOUNDS.search(values):
+            for bound, beyond in zip(bounds.groups(), (-1, 1), strict=True):
+                if bound is not None:
+                    fault = fault_of(group, name, **{option.name: float(bound) + beyond})
+                    assert f"{option.name}=" in fault, option

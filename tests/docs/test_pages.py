@@ -95,7 +95,9 @@ def test_commands_can_be_copied() -> None:
 
 def test_the_options_of_the_simulator_are_those_of_its_page() -> None:
     """But for ``--protocol``, which has a section of its own, and for what is refused."""
-    section = (DOCS / "reference" / "simulator-command.md").read_text().partition("\n## Options\n")[2]
+    section = (
+        (DOCS / "reference" / "simulator-command.md").read_text().partition("\n## Options\n")[2]
+    )
     lines = section.partition("\n## ")[0].splitlines()
     accepted = "\n".join(line for line in lines if "refused by name" not in line)
     named = set(re.findall(r"`(--?\w[\w-]*)", accepted))

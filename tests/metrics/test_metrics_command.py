@@ -127,7 +127,7 @@ def test_list_needs_no_file() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "which FILE"),
+        ((), "FILE is missing"),
         (("FILE", "--nodes", 0), "--nodes 0"),
         (("FILE", "--nodes", 3), "4 processors"),
         (("FILE", "--only", "utilization"), "'utilisation'"),

@@ -98,7 +98,7 @@ def test_the_embedded_simulator_gives_what_batsim_gave(shared: Path, tmp_path: P
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1].endswith("all 300 jobs are equal")
-    assert {"back end embedded:", "back end batsim:"} <= set(lines)
+    assert {"simulator embedded:", "simulator batsim:"} <= set(lines)
     assert "stand-in" in (tmp_path / "out/x_batsim/batsim.log").read_text()
 
 
@@ -285,7 +285,7 @@ def asked(root: Path, said: str, code: int | None = 0) -> bool:
     ("said", "expected"),
     [
         ("v4.2.0\n", False),
-        ("batsched-py 0.1.0 (stand-in for Batsim v5.0.0-rc2)\n", True),
+        ("batsched-py 0.1.0 (in place of Batsim v5.0.0-rc2)\n", True),
         ("v5.0.0-rc2\n", True),
         ("[0.1] [xbt/INFO] SimGrid 4.0 was found\nv5.1.2-12-gabc123\n", True),
     ],

@@ -193,7 +193,7 @@ def test_clusters_of_unequal_hosts_are_no_sites_and_that_is_said(tmp_path: Path)
     path = platform(tmp_path, unequal + cluster("a", "x", "0-3"))
     sites, (note,) = run_at_sites(path)
     assert sites is None
-    assert "no sites" in note
+    assert "cannot be grid sites" in note
     assert "'z' differ in speed" in note
     assert note in simulate("sample", platform=path, first=3).settings["notes"]
     assert run_at_sites(platform(tmp_path, unequal)) == (None, [])  # it has but one
@@ -206,7 +206,7 @@ def test_batsim_may_read_a_platform_that_we_cannot(tmp_path: Path) -> None:
     odd = platform(tmp_path, "<what-is-this/>")
     sites, (note,) = run_at_sites(odd, backend="batsim")
     assert sites is None
-    assert "no sites" in note
+    assert "cannot be grid sites" in note
     assert "<what-is-this>" in note
     assert run_at_sites(odd, backend="batsim", sites="2,2") == ("2,2", [])
     with pytest.raises(PlatformError):

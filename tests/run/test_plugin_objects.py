@@ -96,7 +96,7 @@ def test_an_instance_is_used_as_it_is() -> None:
     assert any("in a run before" in note for note in again.settings["notes"])
     other = simulate("sample", scheduler=Greedy(most=1), first=100)
     assert not any("before" in note for note in other.settings["notes"])
-    with pytest.raises(UsageError, match="made already"):
+    with pytest.raises(UsageError, match="an object already"):
         simulate("sample", scheduler=policy, scheduler_options={"most": 2})
 
 

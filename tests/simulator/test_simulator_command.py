@@ -123,7 +123,7 @@ def test_a_run_that_says_and_records_every_message(call: Call) -> None:
         ([*USUAL, "--sched-cfg-file", "cfg"], 2, "--sched-cfg-file"),
         ([*USUAL, "--sched-cfg", "a", "--sched-cfg-file", "workload.json"], 2, "give one"),
         ([*USUAL, "--mmax", "5"], 2, "has 4 machines"),
-        ([*USUAL, "--enable-profile-reuse"], 2, "without --enable-dynamic-jobs"),
+        ([*USUAL, "--enable-profile-reuse"], 2, "needs --enable-dynamic-jobs"),
         ([*USUAL, "-s", "localhost:28000"], 2, "expected tcp://"),
         ([*USUAL, "-s", "tcp://*:28000"], 2, "can connect"),
         ([*USUAL, "-e", "workload.json/out"], 1, "workload.json"),
@@ -320,4 +320,4 @@ def test_its_version(call: Call) -> None:
     for arguments, version in (([], "v4.2.0"), *((some, "v5.0.0-rc2") for some in of_5)):
         for given in ([*arguments, "--version"], ["--version", *arguments]):
             said = call(*given).stdout
-            assert re.fullmatch(rf"batsched-py \S+ \(stand-in for Batsim {version}\)\n", said)
+            assert re.fullmatch(rf"batsched-py \S+ \(in place of Batsim {version}\)\n", said)

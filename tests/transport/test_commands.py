@@ -229,7 +229,7 @@ def test_arguments_from_files(folder: Path) -> None:
         (["--sessions", "arrival:0"], "no users"),
         (["--log", "log.swf"], "--users feedback"),
         (["-s", "ipc://log.swf"], "no socket"),
-        (["--shake", "1"], "nothing to shake"),
+        (["--shake", "1"], "of a user model"),
     ],
 )
 def test_wrong_usage_is_one_line(folder: Path, arguments: list[str], message: str) -> None:

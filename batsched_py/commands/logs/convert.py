@@ -22,22 +22,27 @@ def convert(
         str,
         typer.Argument(
             metavar="INPUT",
-            help="SWF log or Batsim workload of either version: a file, or the name of a log.",
+            help="SWF log, or workload of Batsim 4.2 or 5: a file, or a name of `logs list`.",
         ),
     ],
     output: Annotated[
-        Path, typer.Argument(metavar="OUTPUT.json", help="Batsim workload to write.")
+        Path, typer.Argument(metavar="OUTPUT.json", help="Batsim workload to write (.json).")
     ],
     batsim5: Annotated[
-        bool, typer.Option("--batsim5", help="Write for Batsim 5, not 4.2.")
+        bool, typer.Option("--batsim5", help="Write a workload for Batsim 5 instead of 4.2.")
     ] = False,
     sites: o.Sites = None,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Write a log as a Batsim workload, by the same rules as a simulation uses.
+    """Convert a log to a workload file of Batsim 4.2 or 5.
 
-    A workload of one version of Batsim becomes one of the other.
+    The rules are those of a simulation. A workload of one version of Batsim can be converted to the
+    other version.
+
+    Examples:
+        batsched-py convert sample sample.json
+        batsched-py convert sample.json sample5.json --batsim5
     """
     from batsched_py.run.resolved_machine import read_sites
     from batsched_py.workload.batsim.batsim_workload import write_workload

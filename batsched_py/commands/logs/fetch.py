@@ -12,25 +12,27 @@ from batsched_py.errors import UsageError
 from batsched_py.support.terminal_text import print_pairs
 from batsched_py.workload.logs import log_archive as archive
 
-logs = make_group(help="List, find and fetch logs of the Parallel Workloads Archive.")
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a log.")]
+logs = make_group(help="List, find and download logs of the Parallel Workloads Archive.")
+_Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of a log, as `logs list` prints it.")
+]
 
 
 @logs.command("fetch", cls=CommandHelp)
 def fetch(name: _Name, log_dir: o.LogDirs = None) -> None:
-    """Download a log into the cache and verify it, unless it is at hand; print its path."""
+    """Download and verify a log, unless it is on this computer, and print its path."""
     print(archive.fetch_log(name, log_dir or []))
 
 
 @logs.command("path", cls=CommandHelp)
 def path(name: _Name, log_dir: o.LogDirs = None) -> None:
-    """Print where a log is."""
+    """Print the path of a log on this computer."""
     print(archive.find_log(name, log_dir or []))
 
 
 @logs.command("list", cls=CommandHelp)
 def list_logs(log_dir: o.LogDirs = None) -> None:
-    """Name the logs that are known, and where each is on this computer."""
+    """List the known logs, and their paths on this computer."""
     places = []
     for name in (archive.SAMPLE, archive.NONE, *archive.read_catalogue()):
         try:

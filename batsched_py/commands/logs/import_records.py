@@ -18,19 +18,26 @@ from batsched_py.support.terminal_text import say
 if TYPE_CHECKING:
     from batsched_py.accounting.systems.accounting_system import AccountingSystem
 
-app = make_group(help="Make a log of a site's accounting records: of Slurm, PBS or OAR.")
+app = make_group(
+    help="""Convert accounting records of Slurm, PBS or OAR to a log.
+
+    Examples:
+        batsched-py import slurm sacct.txt site.swf --time-zone Europe/Paris
+        batsched-py import pbs accounting/2024* site.swf.gz --max-processors 512
+    """
+)
 _OPTIONS = setting_fields(ImportOptions)
 _Records = Annotated[
     list[str],
     typer.Argument(
-        metavar="RECORDS...", help="Files of records, packed by gzip or not; - is standard input."
+        metavar="RECORDS...", help="Files of records, plain or gzipped; - reads standard input."
     ),
 ]
 _Out = Annotated[
     Path,
     typer.Argument(
         metavar="OUT.swf",
-        help="Log to write (.swf or .swf.gz); OUT_names.csv and OUT_machine.toml go beside it.",
+        help="Log to write (.swf or .swf.gz), with OUT_names.csv and OUT_machine.toml.",
     ),
 ]
 
@@ -48,7 +55,7 @@ def _with_options(*without: str) -> Callable[[Callable[..., None]], Callable[...
 @app.command("slurm", cls=CommandHelp)
 @_with_options()
 def slurm(records: _Records, out: _Out, *, options: ImportOptions) -> None:
-    """Import what `sacct --parsable2` writes, with its header line.
+    """Convert the output of `sacct --parsable2`, with its header line.
 
     Jobs that had not ended are left out, and counted.
     """
@@ -60,7 +67,7 @@ def slurm(records: _Records, out: _Out, *, options: ImportOptions) -> None:
 @app.command("pbs", cls=CommandHelp)
 @_with_options("delimiter", "cluster", "partition_limits")
 def pbs(records: _Records, out: _Out, *, options: ImportOptions) -> None:
-    """Import accounting logs of PBS Professional, OpenPBS or Torque.
+    """Convert accounting logs of PBS Professional, OpenPBS or Torque.
 
     Files of single days may come in any order. Only records of ends (E) and of runs that were
     requeued (R) become jobs; others are counted.
@@ -73,9 +80,9 @@ def pbs(records: _Records, out: _Out, *, options: ImportOptions) -> None:
 @app.command("oar", cls=CommandHelp)
 @_with_options("submission", "delimiter", "cluster", "partition_limits")
 def oar(records: _Records, out: _Out, *, options: ImportOptions) -> None:
-    """Import jobs of OAR, as CSV with a header line from its database.
+    """Convert jobs of OAR from a CSV file with the columns of its database.
 
-    docs/how-to/accounting.md has the query. Jobs that had not ended are left out, and counted.
+    Jobs that had not ended are left out, and counted.
     """
     from batsched_py.accounting.systems.oar import Oar
 

@@ -19,13 +19,21 @@ if TYPE_CHECKING:
 
 def info(
     log: Annotated[
-        str, typer.Argument(metavar="LOG", help="SWF log or Batsim workload: a file or a name.")
+        str,
+        typer.Argument(
+            metavar="LOG", help="SWF log or Batsim workload: a file, or a name of `logs list`."
+        ),
     ],
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Summarise a log: header, size, load, what is unknown, what is unusual, and its months."""
+    """Summarise a log: machine, jobs, load, missing values, unusual values and months.
+
+    Examples:
+        batsched-py info sample
+        batsched-py info sample --json
+    """
     from batsched_py.workload.log_summary import log_summary
 
     summary = log_summary(find_log(log, log_dir or []), skip_bad_lines=skip_bad_lines)

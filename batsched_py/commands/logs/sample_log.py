@@ -13,9 +13,11 @@ from batsched_py.workload.logs import sample_log as sample
 
 def sample_log(
     out: Annotated[Path, typer.Argument(help="SWF file to write.", metavar="OUT.swf")],
-    seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = sample.SEED,
-    days: Annotated[int, typer.Option(help="Days during which jobs are submitted.")] = sample.DAYS,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = sample.SEED,
+    days: Annotated[
+        int, typer.Option(help="Number of days in which jobs are submitted.")
+    ] = sample.DAYS,
 ) -> None:
-    """Write a synthetic SWF log (64 processors, some 50 users), the same for the same seed."""
+    """Write a synthetic SWF log of 64 processors and some 50 users."""
     write_whole(out, sample.sample_log(seed, days))
     typer.echo(f"wrote {out}")

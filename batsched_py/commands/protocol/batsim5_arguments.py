@@ -23,15 +23,20 @@ class Batsim5Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options of Batsim 5 that version 4.2 does not have."""
 
     init: Annotated[
-        str | None, _batsim5("Text for the scheduler, as -s ENDPOINT TEXT.", "TEXT")
+        str | None, _batsim5("Text for the scheduler; Batsim 5 has it as -s ENDPOINT TEXT.", "TEXT")
     ] = None
     init_file: Annotated[
-        Path | None, _batsim5("File with that text, as -S ENDPOINT FILE.", "FILE")
+        Path | None,
+        _batsim5("File with the text of --init; Batsim 5 has it as -S ENDPOINT FILE.", "FILE"),
     ] = None
-    ee: Annotated[list[Path] | None, _batsim5("External events (repeatable).", "FILE")] = None
-    energy_host: Annotated[bool, _batsim5("Account for energy; machines can be switched.")] = False
-    trace_machine_state: Annotated[bool, _batsim5("Write PREFIXmachine_states.csv.")] = False
-    trace_pstate_changes: Annotated[bool, _batsim5("Write PREFIXpstate_changes.csv.")] = False
+    ee: Annotated[list[Path] | None, _batsim5("File of external events; repeatable.", "FILE")] = (
+        None
+    )
+    energy_host: Annotated[
+        bool, _batsim5("Account for energy, and let the scheduler switch hosts on and off.")
+    ] = False
+    trace_machine_state: Annotated[bool, _batsim5("Also write PREFIXmachine_states.csv.")] = False
+    trace_pstate_changes: Annotated[bool, _batsim5("Also write PREFIXpstate_changes.csv.")] = False
 
     def completed(self, options: Options) -> Options:
         """Return the options of a simulation, completed by these."""

@@ -35,7 +35,7 @@ Log = Annotated[
     typer.Option(
         "--log",
         metavar="INPUT",
-        help="What the users replay: SWF log or Batsim workload (.json), a file or a log's name.",
+        help="Log or workload whose jobs the users submit: a file, or a name of `logs list`.",
     ),
 ]
 
@@ -99,8 +99,8 @@ def make_run(settings: Settings) -> Run:
     ProcessSettings.check(run)
     if run.shake is not None and not run.dynamic:
         raise UsageError(
-            f"{parameter('shake')} {run.shake}: without users there is nothing to shake on this "
-            "side (the embedded simulator, `batsched-py simulator`, has --shake too)"
+            f"{parameter('shake')} {run.shake}: it shuffles the submissions of a user model, and "
+            "there is none; `batsched-py simulator` has --shake for all events"
         )
     return run
 
@@ -112,12 +112,12 @@ def load_users_workload(
     if not run.dynamic:
         if log is not None:
             raise UsageError(
-                f"--log {log}: without users the jobs are Batsim's (its option -w); add --users "
-                "feedback, or leave --log out"
+                f"--log {log}: without a user model, Batsim submits the jobs (its option -w); "
+                "add --users feedback, or leave --log out"
             )
         return None
     if log is None:
-        raise UsageError(f"--users {run.users} needs --log: what do they replay?")
+        raise UsageError(f"--users {run.users} needs --log, the log whose jobs the users submit")
     from batsched_py.run.resolved_machine import describe_machine
     from batsched_py.workload.load import load_workload
 
@@ -193,7 +193,7 @@ class SchedulerMaker:
         if self._workload is not None and not config.get("dynamic-jobs-enabled"):
             raise ProtocolError(
                 "the user model submits its jobs during the simulation, and Batsim was started "
-                f"without that; start it as: {self.batsim_command()}"
+                f"without dynamic jobs; start it as: {self.batsim_command()}"
             )
         self._complete(config.get("sched-config") or "", "Batsim's --sched-cfg")
         return self.process.answer

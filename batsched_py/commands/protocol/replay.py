@@ -22,26 +22,33 @@ def replay(
     *,
     settings: Settings,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Exchange, as `serve --record` writes it.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Recorded messages, as `batsched-py serve --record` writes them."
+        ),
     ],
     scheduler: Annotated[
         str,
-        typer.Option("-v", "--scheduler", help="Policy: a name, or file.py:Class.", metavar="NAME"),
+        typer.Option(
+            "-v",
+            "--scheduler",
+            help="Policy: a name from `batsched-py list`, or FILE.py:CLASS.",
+            metavar="NAME",
+        ),
     ] = "easy",
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
-            help="Also refuse messages that Batsim cannot have sent, and replies that it would "
-            "not accept.",
+            help="Fail for messages that Batsim cannot send, and for replies that it refuses.",
         ),
     ] = False,
     log: p.Log = None,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Feed a recorded exchange to a policy and show the first reply that differs.
+    """Feed recorded messages to a policy, and show the first reply that differs.
 
-    Exits with 0 if every reply holds the recorded decisions, else with 1.
+    The exit code is 0 if every reply has the recorded decisions, else 1.
     """
     from batsched_py.transport.exchange_replay import find_first_difference, read_turns
 

@@ -47,18 +47,25 @@ def serve(
     *,
     settings: Settings,
     variant: Annotated[
-        str, typer.Option("-v", "--variant", help="Policy: a name, or file.py:Class.")
+        str,
+        typer.Option(
+            "-v", "--variant", help="Policy: a name from `batsched-py list`, or FILE.py:CLASS."
+        ),
     ] = "easy",
     variant_options: Annotated[
         str | None,
         typer.Option(
-            "--variant_options", metavar="JSON", help="Options of the policy, or @FILE with them."
+            "--variant_options",
+            metavar="JSON",
+            help="Options of the policy as a JSON object, or @FILE with it.",
         ),
     ] = None,
     variant_options_filepath: Annotated[
         str | None,
         typer.Option(
-            "--variant_options_filepath", metavar="FILE", help="File with options of the policy."
+            "--variant_options_filepath",
+            metavar="FILE",
+            help="File with options of the policy as a JSON object.",
         ),
     ] = None,
     endpoint: Annotated[
@@ -67,7 +74,7 @@ def serve(
             "-s",
             "--socket-endpoint",
             metavar="ENDPOINT",
-            help="Where to listen: tcp://ADDRESS:PORT (port * for any free one) or ipc://PATH.",
+            help="Endpoint to listen at: tcp://ADDRESS:PORT (port * takes a free one) or ipc://PATH.",
         ),
     ] = "tcp://127.0.0.1:28000",
     queue_order: Annotated[
@@ -76,36 +83,50 @@ def serve(
             "-o",
             "--queue_order",
             metavar="ORDER",
-            help="Order of the queue (batsched's names too), for policies with the option order.",
+            help="Order of the queue, as the option order of a policy or as in batsched.",
         ),
     ] = None,
     verbosity: Annotated[
-        BatschedVerbosity, typer.Option(help="How much to say; debug: every message.")
+        BatschedVerbosity,
+        typer.Option(
+            help="Amount of messages on the terminal; debug prints every message of Batsim."
+        ),
     ] = BatschedVerbosity.info,
     log: p.Log = None,
     prefix: Annotated[
         str | None,
-        typer.Option("-e", "--export", metavar="PREFIX", help="Write PREFIX_users.csv."),
+        typer.Option(
+            "-e",
+            "--export",
+            metavar="PREFIX",
+            help="Also write PREFIX_users.csv, the users and sessions of jobs.",
+        ),
     ] = None,
     record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the exchange to FILE.")
+        Path | None, typer.Option(metavar="FILE", help="Also write all messages to this file.")
     ] = None,
     first_timeout: Annotated[
         float,
-        o.seconds_to_wait("--first-timeout", "Seconds to wait for Batsim; 0: for ever."),
+        o.seconds_to_wait(
+            "--first-timeout", "Seconds to wait for Batsim to connect; 0: without limit."
+        ),
     ] = 3600,
     silence_timeout: Annotated[
         float,
         o.seconds_to_wait(
-            "--silence-timeout", "Seconds to wait for each further message; 0: for ever."
+            "--silence-timeout", "Seconds to wait for each further message; 0: without limit."
         ),
     ] = 3600,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Wait for Batsim 4.2 or 5, schedule its jobs, and end with the simulation.
+    """Schedule the jobs of Batsim 4.2 or 5, which connects to this program.
 
-    Exits with 0 only if the simulation went to its end: SIMULATION_ENDS was seen and answered.
-    An argument @FILE stands for the arguments in FILE.
+    The program ends with the simulation. The exit code is 0 only if the simulation ended as it
+    should. An argument @FILE stands for the arguments in that file.
+
+    Examples:
+        batsched-py serve -v easy --variant_options '{"extra_nodes": "instant"}'
+        batsched-py serve -v fcfs --users feedback --log sample -s tcp://*:28001
     """
     from batsched_py.plugins.isolated_run import isolate
 
@@ -167,7 +188,7 @@ def _serve(
         limits = c.WaitLimits(first=first_timeout or inf, silence=silence_timeout or inf)
         try:
             c.serve(socket, conversation, limits, recorder)
-        finally:  # how it ended is told, though somebody asks for the end meanwhile
+        finally:  # the end is reported, even if somebody asks for it meanwhile
             ignore_stop_signals()
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())

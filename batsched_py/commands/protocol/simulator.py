@@ -88,7 +88,7 @@ def _print_version(context: typer.Context, wanted: bool) -> None:
         from importlib.metadata import version
 
         stood_in_for = "v5.0.0-rc2" if context.meta[_VERSION] == 5 else "v4.2.0"
-        print(f"batsched-py {version('batsched_py')} (stand-in for Batsim {stood_in_for})")
+        print(f"batsched-py {version('batsched_py')} (in place of Batsim {stood_in_for})")
         raise typer.Exit
 
 
@@ -100,18 +100,25 @@ def simulator(
     options: Options,
     only_5: Batsim5Options,
     platform: Annotated[
-        Path, typer.Option("-p", "--platform", metavar="FILE", help="SimGrid platform (XML).")
+        Path, typer.Option("-p", "--platform", metavar="FILE", help="SimGrid platform file (.xml).")
     ],
     workload: Annotated[
         list[Path] | None,
-        typer.Option("-w", "--workload", metavar="FILE", help="Workload (JSON; repeatable)."),
+        typer.Option(
+            "-w", "--workload", metavar="FILE", help="Batsim workload (.json); repeatable."
+        ),
     ] = None,
     events: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="External events (repeatable).")
+        list[Path] | None, typer.Option(metavar="FILE", help="File of external events; repeatable.")
     ] = None,
     endpoint: Annotated[
         str,
-        typer.Option("-s", "--socket-endpoint", metavar="ENDPOINT", help="The scheduler's socket."),
+        typer.Option(
+            "-s",
+            "--socket-endpoint",
+            metavar="ENDPOINT",
+            help="Endpoint at which the scheduler listens.",
+        ),
     ] = "tcp://localhost:28000",
     prefix: Annotated[
         str | None,
@@ -119,11 +126,11 @@ def simulator(
             "-e",
             "--export",
             metavar="PREFIX",
-            help="Prefix of the output files; none: out, under Batsim 5 out/.",
+            help="Prefix of the names of the output files. [default: out; as Batsim 5: out/]",
         ),
     ] = None,
     master_host: Annotated[
-        str, typer.Option("-m", "--master-host", help="The host that does not compute.")
+        str, typer.Option("-m", "--master-host", help="Host of the platform that does not compute.")
     ] = "master_host",
     roles: Annotated[
         list[str] | None,
@@ -131,53 +138,71 @@ def simulator(
             "-r",
             "--add-role-to-hosts",
             metavar="HOSTS:ROLES",
-            help="Roles of hosts: host1,host2:storage (repeatable); of Batsim 5: HOST ROLE.",
+            help="Roles of hosts, such as host1,host2:storage (Batsim 5: HOST ROLE); repeatable.",
         ),
     ] = None,
-    mmax: Annotated[int, typer.Option(help="Use the first N machines only; 0: all.", min=0)] = 0,
+    mmax: Annotated[
+        int, typer.Option(help="Number of processors to use, from the first one; 0: all.", min=0)
+    ] = 0,
     mmax_workload: Annotated[
-        bool, typer.Option("--mmax-workload", help="Use as many machines as the workloads say.")
+        bool, typer.Option("--mmax-workload", help="Use as many processors as the workloads name.")
     ] = False,
     sched_config_file: Annotated[
-        Path | None, typer.Option("--sched-cfg-file", metavar="FILE", help="File with that text.")
+        Path | None,
+        typer.Option("--sched-cfg-file", metavar="FILE", help="File with the text of --sched-cfg."),
     ] = None,
     no_schedule_trace: Annotated[
         bool,
-        typer.Option("--disable-schedule-tracing", help="Accepted: no Paje trace is written."),
+        typer.Option(
+            "--disable-schedule-tracing", help="No effect: a Paje trace is never written."
+        ),
     ] = False,
     sg_log: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Accepted: there is no log of SimGrid.")
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="No effect: there is no log of SimGrid."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing.")] = False,
     verbosity: Annotated[
         BatsimVerbosity,
         typer.Option(
-            "-v", "--verbosity", help="How much to say; network-only, debug: every message."
+            "-v",
+            "--verbosity",
+            help="Amount of output; network-only and debug print every message.",
         ),
     ] = BatsimVerbosity.information,
     dump: Annotated[
-        bool, typer.Option("--dump-execution-context", help="Print the setting as JSON, and end.")
+        bool,
+        typer.Option(
+            "--dump-execution-context", help="Print endpoint and prefix as JSON, and exit."
+        ),
     ] = False,
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--version", callback=_print_version, is_eager=True, help="Print the version, and exit."
         ),
     ] = False,
     timeout: Annotated[
         float,
-        seconds_to_wait("--timeout", "Seconds to wait for each reply; 0: for ever."),
+        seconds_to_wait("--timeout", "Seconds to wait for each reply; 0: without limit."),
     ] = 3600,
     record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the exchange to FILE (not Batsim's).")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also write all messages to this file (not an option of Batsim)."
+        ),
     ] = None,
 ) -> None:
-    """Simulate for a scheduler that listens, in Batsim's place and with its options.
+    """Simulate for a scheduler in another program, with Batsim's protocol and options.
 
-    For schedulers in any language that speak Batsim 4.2's protocol, or Batsim 5's in JSON
-    (--protocol 5, or options that only Batsim 5 has). What the embedded simulator
-    does not do (storage jobs, SMPI, workflows, ...) is refused. Exits with 1 where Batsim stops,
-    and on a deadlock, where Batsim exits with 0.
+    The scheduler may be in any language. It listens at the endpoint, and speaks the protocol of
+    Batsim 4.2, or that of Batsim 5 in JSON (--protocol 5, or an option that only Batsim 5 has).
+    Options for features that this simulator lacks are refused: storage jobs, SMPI and workflows.
+    The exit code is 1 after an error and after a deadlock.
+
+    Examples:
+        batsched-py simulator -p platform.xml -w workload.json -e out/run
+        batsched-py simulator --protocol 5 -p platform.xml -w workload.json -s tcp://localhost:28001
     """
     from batsched_py.simulator.files.input_files import Inputs, parse_roles, prepare
 

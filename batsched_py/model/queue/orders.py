@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+from msgspec import Meta
 
 from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.job import WAITING, Job
@@ -171,6 +173,27 @@ ORDERS: dict[str, Order] = {
     "bounded_expansion_factor": ClockOrder(partial(expansion_factor, 10.0)),
 }
 """Queue orders by name; estimates stand for run times."""
+
+OrderName = Annotated[
+    str, Meta(title="Order of the waiting jobs.", description=f"one of {', '.join(ORDERS)}")
+]
+"""The type of a policy's option ``order``, with its help."""
+BackfillOrder = Annotated[
+    str,
+    Meta(
+        title="Order of the jobs behind the first one (null: that of ``order``).",
+        description="as for order",
+    ),
+]
+FixedOrderName = Annotated[
+    str,
+    Meta(
+        title="Order of the waiting jobs, which must not change with time.",
+        description="one of "
+        + ", ".join(name for name, order in ORDERS.items() if isinstance(order, FixedOrder)),
+    ),
+]
+"""The same of policies whose order must not change with the clock."""
 
 SAME_ORDERS = {
     "asc_walltime": "sjf",

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
-from typing import Any
 
 from batsched_py.model.decisions import Decision
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.options.option_values import number
 from batsched_py.schedulers.dynp.order_switching import KEYS, OrderSwitching
-from batsched_py.schedulers.planning.planner import Planner
+from batsched_py.schedulers.planning.planner import Admission, Begins, LimitRules, Planner
 
 
 class DynpBounds(OrderSwitching):
-    """dynP with bounds: the mean estimate of the waiting jobs (AERT) chooses the order.
+    """Plan with SJF, FCFS or LJF, chosen by the mean estimate of the waiting jobs.
 
-    Up to ``lower`` seconds it is SJF, up to ``upper`` FCFS, above LJF. If no job waits, the order
-    stays.
+    The order is SJF for a mean up to ``lower``, FCFS up to ``upper``, and LJF above. If no job
+    waits, the order stays. This is the first version of dynP.
 
     Source: A. Streit's thesis, 2003, section 4.2, equation 4.1.
+
+    Args:
+        lower: Longest mean estimate for SJF, in seconds. Allowed: a number, at least 0.
+        upper: Longest mean estimate for FCFS, in seconds (null: never LJF). Allowed: a number, at
+            least ``lower``.
     """
 
     def __init__(
@@ -28,9 +32,9 @@ class DynpBounds(OrderSwitching):
         *,
         lower: float = 7200.0,
         upper: float | None = 9000.0,
-        limits: list[dict[str, Any]] | None = None,
-        begins: str = "mon 00:00",
-        admission: str = "against_full_plan",
+        limits: LimitRules | None = None,
+        begins: Begins = "mon 00:00",
+        admission: Admission = "against_full_plan",
     ) -> None:
         super().__init__(Planner(limits=limits, begins=begins, admission=admission))
         self._lower = number("lower", lower, 0)

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from batsched_py.model.decisions import Decision
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.dynp.order_switching import KEYS, OrderSwitching
-from batsched_py.schedulers.planning.planner import Planner
+from batsched_py.schedulers.planning.planner import Admission, Begins, LimitRules, Planner
 from batsched_py.schedulers.planning.week_clock import WeekClock, Windows
 
 
 class DynpClock(OrderSwitching):
-    """Time-of-day dynP: LJF at weekends, FCFS on weekdays in prime time, SJF otherwise.
+    """Plan with LJF at weekends, FCFS in prime time, and SJF at other times of weekdays.
 
-    Prime time is Monday to Friday from ``prime_from`` to ``prime_to``, by the clock that shows
-    ``begins`` at time 0. The order changes only at events; the turn of an hour is no event.
+    Prime time is Monday to Friday from ``prime_from`` to ``prime_to``. The order changes at the
+    next event, not by itself.
 
-    Source: A. Streit's thesis, 2003, section 4.2, which mentions the variant; prime time is that of
-    the NASA Ames queues in its section 3.1.1.
+    Source: A. Streit's thesis, 2003, sections 4.2 (the variant) and 3.1.1 (prime time, as at NASA
+    Ames).
+
+    Args:
+        prime_from: Begin of prime time. Allowed: a time of day, such as 06:00.
+        prime_to: End of prime time. Allowed: a time of day, such as 20:00.
     """
 
     def __init__(
@@ -28,9 +31,9 @@ class DynpClock(OrderSwitching):
         *,
         prime_from: str = "06:00",
         prime_to: str = "20:00",
-        limits: list[dict[str, Any]] | None = None,
-        begins: str = "mon 00:00",
-        admission: str = "against_full_plan",
+        limits: LimitRules | None = None,
+        begins: Begins = "mon 00:00",
+        admission: Admission = "against_full_plan",
     ) -> None:
         super().__init__(Planner(limits=limits, begins=begins, admission=admission))
         self._clock = WeekClock(begins)

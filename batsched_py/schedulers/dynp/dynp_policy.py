@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import inf
-from typing import Any
+from typing import Literal
 
 import msgspec
 
@@ -18,7 +18,7 @@ from batsched_py.schedulers.dynp.job_lists import LegacyList, OrderedLists
 from batsched_py.schedulers.dynp.order_switching import KEYS, POLICIES, OrderSwitching
 from batsched_py.schedulers.dynp.self_tuning_metrics import make_plan_metric
 from batsched_py.schedulers.planning.plan import Plan
-from batsched_py.schedulers.planning.planner import Planner
+from batsched_py.schedulers.planning.planner import Admission, Begins, LimitRules, Planner
 
 
 class SelfTuningStep(msgspec.Struct, gc=False):
@@ -35,33 +35,45 @@ class SelfTuningStep(msgspec.Struct, gc=False):
 
 
 class Dynp(OrderSwitching):
-    """Self-tuning dynP: plan with FCFS, SJF and LJF, and switch to the best plan's policy.
+    """Plan with FCFS, SJF and LJF at each step, and switch to the order with the best plan.
 
-    The plans are compared by ``metric`` over the waiting jobs (``ARTwW``; smaller is better), and
-    the ``decider`` takes a policy: ``simple``, ``advanced``, or ``fcfs-``, ``sjf-`` and
-    ``ljf-preferred``. ``when`` is ``full`` (at submissions and ends) or ``half`` (at submissions).
-    ``slackness`` percent a new policy must be better than the old one. ``first_jobs`` (of each
-    plan) and ``within`` (hours until the planned start) restrict the jobs that count.
-    ``preferred_reading`` and ``legacy_fcfs_list_order`` are of the study dynP, and
-    ``limits``, ``begins``, ``admission`` are those of ``planning``.
+    This is the self-tuning dynP scheduler. Each job needs a walltime or an estimate.
 
     Source: A. Streit's thesis (Paderborn), 2003, chapter 4.
+
+    Args:
+        decider: How the next order is chosen. ``simple`` takes the best plan; ``advanced`` also
+            stays with the old order if it is as good; the others prefer one order. Allowed: one of
+            simple, advanced, fcfs-preferred, sjf-preferred, ljf-preferred.
+        when: When plans are compared: at submissions and ends (``full``), or at submissions
+            (``half``).
+        metric: Metric of the plans, over the waiting jobs. Allowed: one of ART, ARTwW, ARTwA,
+            SLDwA, SLD, SLDwW, ppSLD_60, makespan, UTIL.
+        slackness: Per cent by which a new order must be better than the old one. Allowed: a number
+            from 0 to 100.
+        first_jobs: Number of jobs of each plan that count (null: all). Allowed: a whole number, at
+            least 1.
+        within: Hours from now in which the planned start of a job must be, so that the job counts
+            (null: any time). Allowed: a number, at least 0.
+        preferred_reading: When a preferring decider returns to its order: if its plan is one of the
+            best (``minimum``), or already if it is as good as the old order's (``old``).
+        legacy_fcfs_list_order: Whether to imitate the list handling of the thesis's simulator.
     """
 
     def __init__(
         self,
         *,
         decider: str = "advanced",
-        when: str = "full",
+        when: Literal["full", "half"] = "full",
         metric: str = "ARTwW",
         slackness: float = 0.0,
         first_jobs: int | None = None,
         within: float | None = None,
-        preferred_reading: str = "minimum",
+        preferred_reading: Literal["minimum", "old"] = "minimum",
         legacy_fcfs_list_order: bool = False,
-        limits: list[dict[str, Any]] | None = None,
-        begins: str = "mon 00:00",
-        admission: str = "against_full_plan",
+        limits: LimitRules | None = None,
+        begins: Begins = "mon 00:00",
+        admission: Admission = "against_full_plan",
     ) -> None:
         super().__init__(Planner(limits=limits, begins=begins, admission=admission))
         one_of("preferred_reading", preferred_reading, ("minimum", "old"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -12,11 +12,11 @@ from batsched_py.model.decisions import Decision, Reject, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import find_order
+from batsched_py.model.queue.orders import OrderName, find_order
 from batsched_py.model.site import Site
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.options.option_values import boolean, number, one_of, whole_number
-from batsched_py.schedulers.easy import check_extra_nodes
+from batsched_py.schedulers.easy import ExtraNodes, check_extra_nodes
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.grid_backfilling import GridBackfilling
 from batsched_py.schedulers.grid.placed import make_selection
@@ -24,48 +24,65 @@ from batsched_py.schedulers.grid.room import GridRules
 from batsched_py.schedulers.grid.spreading import Spreading
 from batsched_py.workload.grid_sites import GridSites
 
-SCENARIOS = ("local", "sharing", "multi_site")
+Scenario = Literal["local", "sharing", "multi_site"]
 
 
 class Grid:
-    """A grid of sites: jobs stay at home, run on any one site, or are spread over several.
+    """Run several grid sites: jobs stay at home, run on any one site, or are spread over several.
 
-    ``scenario``: ``local``, each site has a queue of its own users' jobs; ``sharing``, one queue,
-    and a job runs on one site, which ``selection`` chooses of those that have room (``best_fit``,
-    ``biggest_free``, ``equal_util``, ``random`` with ``seed``, ``earliest_end``); ``multi_site``,
-    a job that fits on no site is spread over several and runs ``1 + overhead`` times as long.
-    ``reservation`` is ``easy`` for the first job that cannot start, or ``none``: whatever fits
-    starts, in the order ``order``. ``lower_bound``, ``bound`` and ``fragments`` say which jobs are
-    spread (see :class:`Spreading`); ``adaptive``: only those that end earlier then than on one
-    site. ``extra_nodes`` is as in :func:`~batsched_py.schedulers.easy.easy_reservation`, on each
-    site and on all. A job away from home runs ``transfer`` seconds longer, and as long as its
-    ``data`` (bytes) take at ``bandwidth`` (bytes/s); on a slower site it runs longer.
+    A job runs longer by ``overhead`` if it is spread, by ``transfer`` and the time for its field
+    ``data`` (bytes) if it runs away from home, and on a slower site. Jobs that can never run are
+    rejected.
 
-    Source: A. Streit's thesis, 2003, chapters 6 and 7. It leaves two points open: without
-    ``booked_overhead`` running jobs are expected to end as if nothing made them longer, and with
-    ``try_on_submission`` a new job is tried before the queue, whatever is reserved.
+    Source: A. Streit's thesis, 2003, chapters 6 and 7.
+
+    Args:
+        scenario: Where jobs may run. ``local``: each site has its own queue and jobs; ``sharing``:
+            one queue, a job on any one site; ``multi_site``: jobs that fit on no site are spread.
+        selection: Which site a job gets, of those with room: the one with the fewest free
+            processors (``best_fit``), the most, the largest free share, or the earliest end of the
+            job. Allowed: one of best_fit, biggest_free, equal_util, earliest_end, random.
+        reservation: Reservation for the first waiting job: EASY's, or none (null: ``none`` in
+            ``multi_site``, else ``easy``).
+        overhead: Fraction by which a spread job runs longer; 0.3 is 30 %. Allowed: a number from 0
+            to 1000000.
+        adaptive: Whether a job is spread only if it ends earlier than on one site.
+        lower_bound: Number of processors from which jobs may be spread; see ``bound``. Allowed: a
+            whole number, at least 0.
+        bound: Whether only jobs wider than ``lower_bound`` are spread (``above``), or also jobs as
+            wide (``from``).
+        fragments: Most parts of a spread job, by its width. ``limited`` is the table 1-32:1,
+            33-64:1, 65-128:2, 129-512:8. Allowed: unlimited, limited, or a table such as
+            1-64:1,65-512:8.
+        booked_overhead: Whether the expected ends of running jobs include what makes them longer.
+        try_on_submission: Whether a new job is tried at once, before the queue and any reservation.
+        transfer: Seconds that a job away from home runs longer. Allowed: a number from 0 to
+            1e9.
+        bandwidth: Bytes per second at which the data of a job away from home arrive (null: at
+            once). Allowed: a number, at least 1.
+        seed: Seed of ``selection=random``. Allowed: a whole number, at least 0.
     """
 
     def __init__(
         self,
         *,
-        scenario: str = "sharing",
+        scenario: Scenario = "sharing",
         selection: str = "best_fit",
-        reservation: str | None = None,
+        reservation: Literal["easy", "none"] | None = None,
         overhead: float = 0.0,
         adaptive: bool = False,
         lower_bound: int = 0,
-        bound: str = "above",
+        bound: Literal["above", "from"] = "above",
         fragments: str = "unlimited",
         booked_overhead: bool = True,
         try_on_submission: bool = False,
         transfer: float = 0.0,
         bandwidth: float | None = None,
-        order: str = "fcfs",
-        extra_nodes: str = "first",
+        order: OrderName = "fcfs",
+        extra_nodes: ExtraNodes = "first",
         seed: int = 0,
     ) -> None:
-        spreads = one_of("scenario", scenario, SCENARIOS) == "multi_site"
+        spreads = one_of("scenario", scenario, Scenario) == "multi_site"
         default = "none" if spreads else "easy"
         reserves = one_of("reservation", reservation or default, ("easy", "none")) == "easy"
         costs = Costs(

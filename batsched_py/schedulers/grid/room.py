@@ -90,7 +90,7 @@ class Room:
         spreading = self._rules.spreading
         if len(self._sites) == 1 or job.size > self._total or self._fitting(job.size):
             return ""
-        nowhere = "no site has so many free"
+        nowhere = "no grid site has enough free processors"
         if spreading is None:
             return nowhere
         most = spreading.most_fragments(job.size)

@@ -10,23 +10,28 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.job_arrays import Floats, JobArrays
 from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.model.site import Site
+from batsched_py.options.durations import Duration
 from batsched_py.schedulers.backfilling import Backfilling
-from batsched_py.schedulers.easy import easy_reservation
+from batsched_py.schedulers.easy import ExtraNodes, easy_reservation
 from batsched_py.schedulers.multifactor.decayed_usage import UsageOfJobs
 from batsched_py.schedulers.multifactor.settings import read_half_life
 
 
 class FairShare(Backfilling):
-    """Fair share: jobs of the users with the least recent usage go first, with EASY backfilling.
+    """EASY backfilling that serves the users with the least recent usage first.
 
-    Usage is processor-seconds, of running jobs too, each weighed by 2^(-age / ``half_life``)
-    (0: nothing is forgotten). Ties go to the job that was submitted first. Jobs of unknown users
-    count as those of one user.
+    Usage is processor-seconds of past and running jobs, each weighted by 2^(-age / ``half_life``).
+    Ties go to the job that was submitted first. Jobs of unknown users count as those of one user.
 
     Source: the usage of Slurm's page "Classic Fairshare Algorithm", with equal shares for all.
+
+    Args:
+        half_life: Time after which usage counts half; 0: usage never fades.
     """
 
-    def __init__(self, *, half_life: float | str = "7 days", extra_nodes: str = "first") -> None:
+    def __init__(
+        self, *, half_life: Duration = "7 days", extra_nodes: ExtraNodes = "first"
+    ) -> None:
         super().__init__(easy_reservation(extra_nodes), ClockOrder(self._priority))
         self._users: dict[str, int] = {}
         self._of_columns: list[int] = []  # of the queue's users

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from batsched_py.options.checked_values import Name
 from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.multifactor.accounts_file import ROOT, Account, Accounts, User
 
-ALGORITHMS = ("fair_tree", "classic")
+Algorithm = Literal["fair_tree", "classic"]
 UNKNOWN = "\0unknown"
 """The account of all users and accounts that the file does not list."""
 _EXACT = 2**53
@@ -35,7 +37,7 @@ class FairShareTree:
         algorithm: str = "fair_tree",
         dampening: float = 1.0,
     ) -> None:
-        self._is_fair_tree = one_of("algorithm", algorithm, ALGORITHMS) == "fair_tree"
+        self._is_fair_tree = one_of("algorithm", algorithm, Algorithm) == "fair_tree"
         self._dampening = dampening
         self._listed = accounts is not None
         self._parent, self._shares, self._priority = [0], [1.0], [0.0]  # of nodes; 0: the root

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import inf
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 from batsched_py.model.decisions import CallMeLater, Decision, Start
 from batsched_py.model.job import RUNNING, Job
@@ -13,8 +13,10 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.options import option_values as options
+from batsched_py.options.durations import Duration
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.schedulers.multifactor.backfill_pass import BackfillPass
+from batsched_py.schedulers.multifactor.fair_share_tree import Algorithm
 from batsched_py.schedulers.multifactor.overlapping import Group, make_groups
 from batsched_py.schedulers.multifactor.priority import Priority
 from batsched_py.schedulers.multifactor.settings import make_backfill_pass, make_priority
@@ -22,21 +24,50 @@ from batsched_py.schedulers.multifactor.waiting_order import WaitingOrder
 
 
 class Multifactor:
-    """Multifactor priorities and backfilling at intervals, the scheduler of many sites.
+    """Schedule as Slurm does at many sites: multifactor priorities, and backfilling at intervals.
 
-    At each event jobs start in the order of their priorities; in each partition up to the first
-    that does not fit, and after ``queue_depth`` jobs at the latest. At most every ``bf_interval``
-    seconds, and only if something has happened, backfilling plans the first ``bf_max_job_test``
-    jobs in that order, each as early as it fits within ``bf_window``, and starts those whose time
-    is now.
+    At each event, jobs start in the order of their priorities; in each partition up to the first
+    job that does not fit. At most every ``bf_interval``, and only after a change, backfilling plans
+    jobs in that order and starts those whose planned time is now.
 
-    The priority of a job is the sum of its factors (0 to 1) times their weights: how long it waits
-    (1 after ``max_age``), the fair share of its user (``accounts``: a file with the tree,
-    ``algorithm``: fair_tree or classic, ``half_life`` of usage, computed every ``calc_period``),
-    its size, its partition, its QOS (``qos``: priorities by name). Times are seconds, or texts such
-    as '7 days'. Ties go to the job that was submitted first.
+    The priority of a job is the sum of its factors (0 to 1) times their weights. Ties go to the job
+    that was submitted first.
 
     Sources: Slurm's "Multifactor Priority Plugin" and "Scheduling Configuration Guide".
+
+    Args:
+        weight_age: Weight of the time waited. Allowed: a number from 0 to 1e12.
+        weight_fairshare: Weight of the fair share of the user. Allowed: a number from 0 to 1e12.
+        weight_jobsize: Weight of the size of the job. Allowed: a number from 0 to 1e12.
+        weight_partition: Weight of the priority of the partition. Allowed: a number from 0 to 1e12.
+        weight_qos: Weight of the quality of service. Allowed: a number from 0 to 1e12.
+        weight_assoc: Weight of the priority of the user or account. Allowed: a number from 0 to
+            1e12.
+        max_age: Time waited at which the age factor reaches 1.
+        favor_small: Whether small jobs have the larger size factor.
+        small_relative_to_time: Whether the size is divided by the minutes of the estimate.
+        qos: Priority of each quality of service, by the name or number in a job's field ``queue``
+            (null: none). Allowed: a JSON object, such as {"high": 2, "low": 1}.
+        accounts: TOML file of accounts and users with their shares (null: equal shares). Allowed: a
+            path.
+        algorithm: Algorithm of the fair-share factor.
+        dampening: Dampening factor of ``algorithm=classic``. Allowed: a number from 1e-9 to 1e9.
+        half_life: Time after which usage counts half; 0: usage never fades.
+        calc_period: Least time between two computations of the fair-share factors.
+        queue_depth: Most jobs that a pass in the order of priorities considers. Allowed: a whole
+            number, at least 1.
+        backfill: Whether there is backfilling (``slurm``) or not (``none``).
+        bf_interval: Least time between two backfilling passes; 0: at each event.
+        bf_window: How far ahead backfilling plans, at least 1 s (null: without end).
+        bf_resolution: Step of the times of plans; 0: exact times.
+        bf_max_job_test: Most jobs that a backfilling pass considers (null: all). Allowed: a whole
+            number, at least 1.
+        bf_max_job_user: Most jobs of one user among them; 0: any number. Allowed: a whole number,
+            at least 0.
+        bf_max_job_part: Most jobs of one partition among them; 0: any number. Allowed: a whole
+            number, at least 0.
+        bf_job_part_count_reserve: Number of jobs of each partition that get a planned start; the
+            others may only start now. 0: all get one. Allowed: a whole number, at least 0.
     """
 
     knows_partitions = True
@@ -50,20 +81,20 @@ class Multifactor:
         weight_partition: float = 1000.0,
         weight_qos: float = 2000.0,
         weight_assoc: float = 0.0,
-        max_age: float | str = "7 days",
+        max_age: Duration = "7 days",
         favor_small: bool = False,
         small_relative_to_time: bool = False,
         qos: dict[str, float] | None = None,
         accounts: str | None = None,
-        algorithm: str = "fair_tree",
+        algorithm: Algorithm = "fair_tree",
         dampening: float = 1.0,
-        half_life: float | str = "7 days",
-        calc_period: float | str = "5 min",
+        half_life: Duration = "7 days",
+        calc_period: Duration = "5 min",
         queue_depth: int = 100,
-        backfill: str = "slurm",
-        bf_interval: float | str = 30.0,
-        bf_window: float | str | None = "1 day",
-        bf_resolution: float | str = 60.0,
+        backfill: Literal["slurm", "none"] = "slurm",
+        bf_interval: Duration = 30.0,
+        bf_window: Duration | None = "1 day",
+        bf_resolution: Duration = 60.0,
         bf_max_job_test: int | None = 500,
         bf_max_job_user: int = 0,
         bf_max_job_part: int = 0,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta
 
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
 from batsched_py.model.job import Job, JobState
@@ -26,6 +28,27 @@ if TYPE_CHECKING:
     from batsched_py.model.queue.job_arrays import JobRows
 
 
+LimitRules = Annotated[
+    list[dict[str, Any]],
+    Meta(
+        title="Rules that forbid some jobs to start at some times of the week (null: none).",
+        description="a JSON list of objects with days, from, to, max_size, max_share, max_estimate",
+    ),
+]
+"""The types of options of planning policies, with their help."""
+Begins = Annotated[
+    str,
+    Meta(
+        title="Weekday and time of day at time 0 of the simulation.",
+        description="such as mon 00:00",
+    ),
+]
+Admission = Annotated[
+    Literal["against_full_plan", "against_running_and_reserved"],
+    Meta(title="Jobs that a new advance reservation must not displace."),
+]
+
+
 class Planner:
     """Makes plans: running jobs first, then advance reservations, then the waiting jobs in order.
 
@@ -39,14 +62,14 @@ class Planner:
         self,
         *,
         backfilling: bool = True,
-        limits: list[dict[str, Any]] | None = None,
-        begins: str = "mon 00:00",
-        admission: str = "against_full_plan",
+        limits: LimitRules | None = None,
+        begins: Begins = "mon 00:00",
+        admission: Admission = "against_full_plan",
     ) -> None:
         self._backfilling = boolean("backfilling", backfilling)
         rules = Limits([] if limits is None else limits, begins)
         self._limits = None if limits is None else rules
-        one_of("admission", admission, ("against_full_plan", "against_running_and_reserved"))
+        one_of("admission", admission, Admission)
         self._full_admission = admission == "against_full_plan"
         self._all_alike = self._backfilling and self._limits is None
         """Whether each job is placed as early as it fits, without other rules."""

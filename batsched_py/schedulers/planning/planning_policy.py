@@ -9,21 +9,21 @@ from batsched_py.model.decisions import Decision
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import find_fixed_key
+from batsched_py.model.queue.orders import FixedOrderName, find_fixed_key
 from batsched_py.model.waiting_reason import WaitingReason
-from batsched_py.schedulers.planning.planner import Planner
+from batsched_py.schedulers.planning.planner import Admission, Begins, LimitRules, Planner
 
 
 class Planning:
-    """Planning: plan all waiting jobs anew at each event, in one order; backfilling is implicit.
+    """Plan the start of every waiting job anew at each event, in one order.
 
-    ``order`` is ``fcfs``, ``sjf``, ``ljf`` or another one that does not change with the clock.
-    ``backfilling=false`` never places a job before those placed already. ``limits`` are rules of
-    the site for when jobs may start, ``begins`` the weekday and time of day
-    at time 0 for them. ``admission`` says what an advance reservation must not displace:
-    ``against_full_plan`` (as the thesis says), or ``against_running_and_reserved``.
+    Each job is placed as early as it fits, so backfilling is implicit. Jobs may ask for an advance
+    reservation. Each job needs a walltime or an estimate.
 
     Source: A. Streit's thesis, 2003, sections 3.1-3.3.
+
+    Args:
+        backfilling: Whether a job may be planned before jobs that come earlier in the order.
     """
 
     needs_estimates = True
@@ -32,11 +32,11 @@ class Planning:
     def __init__(
         self,
         *,
-        order: str = "fcfs",
+        order: FixedOrderName = "fcfs",
         backfilling: bool = True,
-        limits: list[dict[str, Any]] | None = None,
-        begins: str = "mon 00:00",
-        admission: str = "against_full_plan",
+        limits: LimitRules | None = None,
+        begins: Begins = "mon 00:00",
+        admission: Admission = "against_full_plan",
     ) -> None:
         self._order = order
         self._key = find_fixed_key(order)

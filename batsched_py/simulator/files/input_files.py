@@ -47,9 +47,7 @@ def prepare(inputs: Inputs, options: Options) -> Simulator:
     not fit.
     """
     if options.profile_reuse and not options.dynamic_jobs:
-        raise UsageError(
-            f"{parameter('profile_reuse')} means nothing without {parameter('dynamic_jobs')}"
-        )
+        raise UsageError(f"{parameter('profile_reuse')} needs {parameter('dynamic_jobs')}")
     if options.shake is not None and options.shake < 0:
         raise UsageError(f"{parameter('shake')} {options.shake}: expected at least 0")
     is_batsim5 = options.is_batsim5

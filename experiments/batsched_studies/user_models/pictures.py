@@ -67,7 +67,10 @@ def draw_weeks(recorded: Any, hours: dict[str, Any]) -> Any:
         frame["recorded"] = np.append(recorded, recorded[-1])
         frame["model"] = np.append(shares, shares[-1])
         base = alt.Chart(frame).encode(x=alt.X("hour:Q", title=None, axis=axis, scale=scale))
-        y: dict[str, Any] = {"title": "% of the jobs, per hour", "scale": alt.Scale(domain=[0, most])}
+        y: dict[str, Any] = {
+            "title": "% of the jobs, per hour",
+            "scale": alt.Scale(domain=[0, most]),
+        }
         area = base.mark_area(interpolate="step-after", color="#bbbbbb").encode(
             y=alt.Y("recorded:Q", **y)
         )

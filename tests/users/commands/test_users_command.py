@@ -33,7 +33,7 @@ def test_every_model_is_listed_and_shown_with_its_options(tmp_path: Path) -> Non
     shown = run(tmp_path, "list", "tbuos").stdout
     assert not re.search(":class:|code-block|``", shown)
     for option in plugins.find_accepted_options(plugins.load(plugins.USERS, "tbuos")) or ():
-        assert f"\n{option} " in shown
+        assert f"\n  {option}\n" in shown
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from batsched_py.errors import UsageError
 
-Seed = np.random.SeedSequence | int
+Seed = (
+    np.random.SeedSequence
+    | Annotated[
+        int,
+        Meta(
+            title="Seed of the random numbers; if not given, that of the run.",
+            description="a whole number, at least 0",
+        ),
+    ]
+)
 """Type of a model's option ``seed``: a number from a user, a ``SeedSequence`` from a run."""
 
 

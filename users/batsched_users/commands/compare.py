@@ -21,15 +21,15 @@ def compare(
         list[str],
         typer.Argument(
             metavar="LOG...",
-            help="SWF logs or Batsim workloads, files or names; the first is the one to be like.",
+            help="Logs or Batsim workloads: files, or names; the first is the reference.",
         ),
     ],
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Measure what a workload made by users must share with its log: locality and the like.
+    """Compare generated workloads with a log by measures such as locality and self-similarity.
 
-    For the workload of a simulation, write it by `simulate --walltime requested --swf FILE`.
+    `batsched-py simulate --walltime requested --swf FILE` writes the workload of a simulation.
     """
     from batsched_users.measures.job_columns import columns_of_workload
     from batsched_users.measures.workload_comparison import compare_workloads as measures_of

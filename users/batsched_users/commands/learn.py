@@ -17,7 +17,7 @@ from batsched_users.commands.output import stem
 
 learn = make_group(help="Learn the parameters of user models from logs.")
 _Logs = Annotated[
-    list[str], typer.Argument(metavar="LOG...", help="SWF logs: files or names of logs.")
+    list[str], typer.Argument(metavar="LOG...", help="SWF logs: files, or names of `logs list`.")
 ]
 
 
@@ -25,21 +25,21 @@ _Logs = Annotated[
 def site(
     sources: _Logs,
     folder: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the files.")
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder to write the files to.")
     ],
     weight: Annotated[
         str,
         typer.Option(
             metavar="jobs|logs",
-            help="What counts the same: each job, or each log, however many jobs it has.",
+            help="Unit with equal weight: each job, or each log.",
         ),
     ] = "jobs",
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Write what users of the model `site` draw from: a file for each distribution.
+    """Learn the distributions of the user model `site` from logs, a file for each.
 
-    Also says how far the facts hold by which the paper's authors describe their logs.
+    The command also prints how the logs differ from those that the paper describes.
     """
     from batsched_py.workload.load import load_workload
     from batsched_users.learning.learn_site import learn_site, measure_facts
@@ -69,16 +69,24 @@ def weekly(
     *,
     rules: Rules,
     source: Annotated[
-        str, typer.Argument(metavar="LOG", help="SWF log or Batsim workload: a file or a name.")
+        str,
+        typer.Argument(
+            metavar="LOG", help="SWF log or Batsim workload: a file, or a name of `logs list`."
+        ),
     ],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.json", help="To write.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE.json", help="File to write.")
+    ],
     per: Annotated[
-        str, typer.Option(metavar="pool|user", help="One class of all users, or one for each.")
+        str,
+        typer.Option(
+            metavar="pool|user", help="Classes of users: one for all, or one for each user."
+        ),
     ] = "pool",
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Write the parameters of users of the model `weekly`."""
+    """Learn the parameters of the user model `weekly` from a log."""
     from batsched_py.workload.load import load_workload
     from batsched_users.learning.learn_weekly import learn_weekly, write_parameters
 
@@ -97,9 +105,9 @@ def weekly(
 def think_times(
     sources: _Logs, skip_bad_lines: o.SkipBadLines = False, log_dir: o.LogDirs = None
 ) -> None:
-    """Fit think times to response times, with and without a bound of 8 h on the latter.
+    """Fit think times to response times, of all jobs and of those up to 8 h.
 
-    A line is the option `think` of the model `weekly`: --users weekly -U think=linear:M:B.
+    A fitted line with slope M and intercept B is the option think=linear:M:B of the model `weekly`.
     """
     from batsched_py.workload.logs.swf import read_swf
     from batsched_users.behaviour.think_times import PUBLISHED

@@ -34,22 +34,25 @@ def sample(
         Path, typer.Argument(metavar="OUTPUT.swf", help="Log to write (.swf or .swf.gz).")
     ],
     users: Annotated[
-        str, typer.Option(metavar="NAME", help="User model: a name, or file.py:Class.")
+        str,
+        typer.Option(
+            metavar="NAME", help="User model: a name from `batsched-py list`, or FILE.py:CLASS."
+        ),
     ] = "resampled",
     user_option: Annotated[
         list[str] | None,
-        typer.Option("-U", metavar="KEY=VALUE", help="Option of the user model (repeatable)."),
+        typer.Option("-U", metavar="KEY=VALUE", help="Option of the user model; repeatable."),
     ] = None,
     nodes: o.Nodes = None,
-    seed: Annotated[int, typer.Option(help="Seed of the users' chance.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random choices of users.", min=0)] = 0,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
     budgets: o.Budgets = None,
 ) -> None:
-    """Write what users submit as an SWF log, as if every job started at once.
+    """Write the jobs that users submit as an SWF log, if no job ever waits.
 
-    Other programs can then use the workload. Of models that react this is what they submit to a
-    system without waiting; `simulate --swf FILE` writes what they submit to a simulated one.
+    Other programs can use the log. `batsched-py simulate --swf FILE` writes the jobs that users
+    submit in a simulation, in which jobs wait.
     """
     from numpy.random import SeedSequence
 

@@ -29,18 +29,21 @@ def sessions(
         str,
         typer.Argument(
             metavar="LOG",
-            help="SWF log (.swf, .swf.gz) or Batsim workload (.json): a file or a log's name.",
+            help="Log (.swf, .swf.gz) or Batsim workload (.json): a file or a name of `logs list`.",
         ),
     ],
     folder: Annotated[
-        Path, typer.Argument(metavar="OUTDIR", help="Folder of the user<ID>.SABjson files.")
+        Path,
+        typer.Argument(
+            metavar="OUTDIR", help="Folder to write a file user<ID>.SABjson for each user to."
+        ),
     ],
     arrival: Annotated[
         float | None,
         typer.Option(
             "-a",
             "--arrival",
-            help="New session at a gap of MINUTES between submissions.",
+            help="Begin a session MINUTES after the last submission.",
             metavar="MINUTES",
         ),
     ] = None,
@@ -49,7 +52,7 @@ def sessions(
         typer.Option(
             "-l",
             "--last",
-            help="New session MINUTES after the end of the job submitted last.",
+            help="Begin a session MINUTES after the end of the job submitted last.",
             metavar="MINUTES",
         ),
     ] = None,
@@ -58,23 +61,29 @@ def sessions(
         typer.Option(
             "-m",
             "--max",
-            help="New session MINUTES after the end of all jobs before.",
+            help="Begin a session MINUTES after the end of all earlier jobs.",
             metavar="MINUTES",
         ),
     ] = None,
     boundary: Annotated[
-        str, typer.Option(help="Whether a gap of exactly MINUTES is enough (>=) or not (>).")
+        str,
+        typer.Option(
+            metavar=">=|>",
+            help="Whether a gap of exactly MINUTES begins a session (>=) or not (>).",
+        ),
     ] = ">=",
     summary_file: Annotated[
         Path | None,
-        typer.Option("--summary", help="Table to write, a line per user.", metavar="FILE.csv"),
+        typer.Option(
+            "--summary", help="CSV file to write with a line per user.", metavar="FILE.csv"
+        ),
     ] = None,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Cut the jobs of each user of a log into sessions; write their graphs and print a summary.
+    """Cut the jobs of each user of a log into sessions, and write their graphs.
 
-    Exactly one of -a, -l and -m says how sessions are delimited, for example -a 60.
+    Give exactly one of -a, -l and -m, such as -a 60.
     """
     from batsched_py.workload.load import load_workload
     from batsched_users.sessions.delimitation import partition

@@ -44,20 +44,20 @@ def thresholds(
         list[str],
         typer.Argument(
             metavar="LOG...",
-            help="SWF logs (.swf, .swf.gz) or Batsim workloads (.json): files or names of logs.",
+            help="Logs (.swf, .swf.gz) or Batsim workloads (.json): files or names of `logs list`.",
         ),
     ],
     sessions: Annotated[
         list[str] | None,
         typer.Option(
             metavar="METHOD:MINUTES",
-            help="Delimitation to try (repeatable), such as arrival:60:>, max:20, last+30:20 "
-            "(default: those of Zakay's thesis).",
+            help="Rule to try, such as arrival:60:>, max:20 or last+30:20; repeatable. "
+            "[default: those of Zakay's thesis]",
         ),
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Folder for figures, and their curves as CSV."),
+        typer.Option(metavar="FOLDER", help="Folder to write figures to, and their curves as CSV."),
     ] = None,
     form: Annotated[
         str, typer.Option("--format", metavar="png|svg|pdf", help="Format of the figures.")
@@ -65,10 +65,11 @@ def thresholds(
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Compare ways to delimit sessions on logs, to choose one.
+    """Compare the rules that cut the jobs of users into sessions.
 
-    Prints jobs, batches, sessions and their lengths by delimitation, and how far the think times
-    that follow batches found by one of Last and Max only are from those that both agree on.
+    For each rule, the table has the numbers of jobs, batches and sessions, and the lengths of
+    sessions. It also compares think times after batches that only one of the rules last and max
+    finds with those after batches that both find.
     """
     from batsched_py.figures.chart_files import read_format
     from batsched_users.sessions.delimitation import Delimitation
@@ -98,8 +99,7 @@ def portrait(
         list[str],
         typer.Argument(
             metavar="INPUT...",
-            help=f"PREFIX{SUFFIX} of simulations, SWF logs or Batsim workloads (.json), for which "
-            "the rules apply: files or names of logs.",
+            help=f"PREFIX{SUFFIX} of simulations, SWF logs, or Batsim workloads (.json).",
         ),
     ],
     output: Annotated[
@@ -107,14 +107,15 @@ def portrait(
         typer.Option("-o", "--output", metavar="FILE", help="Figure to write: .png, .svg or .pdf."),
     ],
     labels: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="What to call the inputs, in order.")
+        str | None,
+        typer.Option(metavar="NAME,...", help="Names of the inputs in the figure, in order."),
     ] = None,
     skip_bad_lines: o.SkipBadLines = False,
     log_dir: o.LogDirs = None,
 ) -> None:
-    """Draw what users do: when they submit, how long they stay, how they think.
+    """Draw when users submit, how long their sessions are, and how long they think.
 
-    Several inputs are laid over each other, for example a log and the simulation of a model.
+    The figure lays several inputs over each other, such as a log and a simulation.
     """
     from batsched_py.figures.chart_files import read_format, write_chart
     from batsched_users.measures.job_columns import columns_of_workload

@@ -13,15 +13,15 @@ from batsched_users.commands.sample import sample
 from batsched_users.commands.studies import portrait, thresholds
 
 app = make_group(
-    help="User models: list them, learn them from logs, sample workloads, look at users."
+    help="List user models, learn them from logs, write their workloads, and study users."
 )
 
 
 @app.command("list", cls=CommandHelp)
 def list_models(
-    name: str = typer.Argument("", metavar="[NAME]", help="Only this one, with its options."),
+    name: str = typer.Argument("", metavar="[NAME]", help="User model to describe."),
 ) -> None:
-    """List the user models; with NAME, say what it does and its options."""
+    """List the user models, or describe one with its options."""
     if name:
         show_plugin(plugins.USERS, name)
     else:

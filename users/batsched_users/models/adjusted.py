@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from batsched_py.workload import Workload
-from batsched_users.sessions.batches import JOINS, Batch
+from batsched_users.sessions.batches import JOINS, Batch, Tie
+from batsched_users.sessions.delimitation import Sessions
 from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 
 
 class Adjusted(BatchFeedback):
-    """Users who leave the recorded gaps between their batches, at any hour of the day.
+    """Users who submit each batch its recorded think time after the batches that it waited for.
 
-    A batch arrives its recorded think time after the end of the batches that it depends on, or its
-    recorded distance after the batch before, whichever event is last. A user whose jobs end two
-    hours late continues two hours late, so daily and weekly cycles fade. With the recorded ends,
-    every submission is at its recorded time.
+    If the jobs of users end two hours late, they continue two hours late, at any hour of the day.
+    So daily and weekly cycles fade. With the recorded ends, every submission is at its recorded
+    time.
 
     Source: Zakay, PhD thesis, section 4.3 (model A, "adjusted").
     """
 
-    def __init__(self, workload: Workload, *, sessions: str = SESSIONS, tie: str = JOINS) -> None:
+    def __init__(
+        self, workload: Workload, *, sessions: Sessions = SESSIONS, tie: Tie = JOINS
+    ) -> None:
         super().__init__(workload.profiles)
         self.replay(workload, sessions, tie, lambda trace: AsRecorded())
 

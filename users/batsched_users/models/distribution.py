@@ -12,21 +12,20 @@ from batsched_users.behaviour.think_times import continuation
 from batsched_users.behaviour.weekly_activity import LONGEST_BREAK, ActivityCycle
 from batsched_users.models.adjusted import recorded_gap
 from batsched_users.sessions.batch_gaps import Gaps
-from batsched_users.sessions.batches import JOINS, Batch, Trace
+from batsched_users.sessions.batches import JOINS, Batch, Tie, Trace
+from batsched_users.sessions.delimitation import Sessions
 from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
 
 
 class Distribution(BatchFeedback):
-    """Users with hours of work, who continue or take a break depending on their last response.
+    """Users who work at certain hours, and continue or rest depending on their last response.
 
-    Each user works by day or by night, on weekdays or at weekends
-    (:class:`batsched_users.behaviour.weekly_activity.ActivityCycle`). A batch that is released
-    outside these hours arrives when they begin. Inside, the user continues with probability
-    0.8 / (0.05 R + 1), where R is the response time in minutes of the job that ended last (0 before
-    any). The gap is then drawn from the user's gaps inside sessions. Otherwise, the user takes a
-    break drawn from the gaps between sessions below 8 hours, extended to the next hours of work.
-    Without recorded gaps to draw from, the gap is the batch's own, and a break lasts until the next
-    hours of work.
+    Each user works by day or by night, on weekdays or at weekends. A batch that is released outside
+    these hours arrives when they begin. Inside, the user continues with probability 0.8 / (0.05 R +
+    1), where R is the response time in minutes of the job that ended last. The gap is then drawn
+    from the user's gaps inside sessions. Otherwise the user takes a break, drawn from the gaps
+    between sessions below 8 hours and extended to the next hours of work. A user without such gaps
+    keeps the recorded gap, or rests until the next hours of work.
 
     Source: Zakay, PhD thesis, section 4.3 (model B), adapted from Shmueli and Feitelson 2009.
     """
@@ -35,8 +34,8 @@ class Distribution(BatchFeedback):
         self,
         workload: Workload,
         *,
-        sessions: str = SESSIONS,
-        tie: str = JOINS,
+        sessions: Sessions = SESSIONS,
+        tie: Tie = JOINS,
         seed: Seed = 0,
     ) -> None:
         super().__init__(workload.profiles)

@@ -15,8 +15,9 @@ from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 from batsched_users.behaviour.random_streams import Seed
 from batsched_users.models.resampled import resample_log
+from batsched_users.resampling.drawn_users import Begin, EdgeWeeks, LongWeeks, Weeks
 from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
-from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from batsched_users.sessions.delimitation import Delimitation, Session, Sessions, partition
 from batsched_users.sessions.feedback_engine import make_submission, rank_jobs
 from batsched_users.sessions.session_graph import SessionGraph, build_graph
 
@@ -37,19 +38,21 @@ class _Replayed(msgspec.Struct, eq=False):
 
 
 class ThinkTimeFeedback:
-    """Users who wait for their sessions to finish, think as long as recorded, and continue.
+    """Users who wait for the sessions that they waited for in the log, think, and continue.
 
-    The recorded sessions of each user form a graph (:mod:`batsched_users.sessions.session_graph`).
-    A session may start when all its predecessors have finished: when their last jobs have ended,
-    where a rejected job ends at once. It starts at the maximum of (finish + think time) over them.
-    Inside a session the recorded distances between submissions are kept.
+    The recorded sessions of each user form a graph. A session starts when the last jobs of all its
+    predecessors have ended, plus the recorded think times (the latest sum counts). A rejected job
+    ends at once. Inside a session, jobs keep their recorded distances.
 
-    With ``resampled``, users come from a resampled log, which differs with each seed. It is the log
-    of the model ``resampled`` with the same seed, ``weeks``, ``begin``, ``long_weeks`` and
-    ``edge_weeks``, in which each job keeps its recorded wait.
+    With ``resampled``, users come from a log that the model ``resampled`` draws with the same seed
+    and options; each job keeps its recorded wait.
 
     Source: Madon et al. 2024, section 3 (model) and algorithms ``wake_on_feedback`` (here
     :meth:`job_ended`) and ``jobs_to_submit``.
+
+    Args:
+        resampled: Whether the users are drawn from the log at random, differently for each seed;
+            the options below, but ``seed``, need it.
     """
 
     reacts = True
@@ -58,12 +61,12 @@ class ThinkTimeFeedback:
         self,
         workload: Workload,
         *,
-        sessions: str = "arrival:60",
+        sessions: Sessions = "arrival:60",
         resampled: bool = False,
-        weeks: float | None = None,
-        begin: str = "active",
-        long_weeks: float = LONG_WEEKS,
-        edge_weeks: float = EDGE_WEEKS,
+        weeks: Weeks | None = None,
+        begin: Begin = "active",
+        long_weeks: LongWeeks = LONG_WEEKS,
+        edge_weeks: EdgeWeeks = EDGE_WEEKS,
         seed: Seed = 0,
     ) -> None:
         """Build the session graphs of the users of ``workload``.

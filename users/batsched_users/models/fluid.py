@@ -6,8 +6,10 @@ from bisect import bisect_right, insort
 from itertools import accumulate
 from math import ceil, floor, inf
 from random import Random
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from batsched_py.options.option_values import one_of
 from batsched_py.units import WEEK
@@ -16,35 +18,46 @@ from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.models.adjusted import recorded_gap
 from batsched_users.sessions.batch_gaps import Gaps
-from batsched_users.sessions.batches import JOINS, Batch, Trace
+from batsched_users.sessions.batches import JOINS, Batch, Tie, Trace
+from batsched_users.sessions.delimitation import Sessions
 from batsched_users.sessions.feedback_engine import SESSIONS, BatchFeedback, Reason, Visit
+
+Check = Annotated[
+    Literal["release", "arrival"],
+    Meta(title="What moves to the next window: only late releases, or also late arrivals."),
+]
+"""The types of options of the fluid model on its windows, with their help."""
+Recycle = Annotated[
+    Literal["after_last", "next_week"],
+    Meta(title="When windows recur: all after the last one, or an unused one a week later."),
+]
+WindowEnd = Annotated[
+    Literal["last_arrival", "last_end"],
+    Meta(title="End of a window: the last submission of the session, or the end of its last job."),
+]
 
 
 class Fluid(BatchFeedback):
-    """Users who work in their recorded hours, and then submit their next jobs.
+    """Users who submit in their recorded hours of work: later jobs move to the next session.
 
     The recorded sessions of a user are windows of time. A batch that is released in an open window
-    arrives after a gap drawn from the user's gaps inside sessions; otherwise it arrives when the
-    user's next window opens. So days, nights and holidays stay, and work flows between sessions.
-    After the last window, all windows recur some whole weeks later.
+    arrives after a gap drawn from the user's gaps inside sessions; else it arrives when the next
+    window opens. So days, nights and holidays stay. After the last window, all windows recur some
+    whole weeks later.
 
-    ``window_end`` is a session's ``last_arrival`` or ``last_end``. ``check="arrival"`` also moves a
-    batch to the next window if its gap ends after the present one. ``recycle="next_week"`` opens an
-    unused window again a week later. Chapter 5 of the thesis has both; the default is chapter 4,
-    ``check="release"`` and ``recycle="after_last"``.
-
-    Source: Zakay, PhD thesis, section 4.3 (model C, "fluid").
+    Source: Zakay, PhD thesis, section 4.3 (model C, "fluid"). The defaults of ``check`` and
+    ``recycle`` are those of chapter 4; chapter 5 also has the others.
     """
 
     def __init__(
         self,
         workload: Workload,
         *,
-        sessions: str = SESSIONS,
-        tie: str = JOINS,
-        check: str = "release",
-        recycle: str = "after_last",
-        window_end: str = "last_arrival",
+        sessions: Sessions = SESSIONS,
+        tie: Tie = JOINS,
+        check: Check = "release",
+        recycle: Recycle = "after_last",
+        window_end: WindowEnd = "last_arrival",
         seed: Seed = 0,
     ) -> None:
         super().__init__(workload.profiles)
@@ -62,14 +75,14 @@ class WindowRules(msgspec.Struct, frozen=True):
     """Options of the fluid model on its windows; raises :class:`UsageError` for unknown values."""
 
     calendar: Calendar
-    check: str = "release"
-    recycle: str = "after_last"
-    window_end: str = "last_arrival"
+    check: Check = "release"
+    recycle: Recycle = "after_last"
+    window_end: WindowEnd = "last_arrival"
 
     def __post_init__(self) -> None:
-        one_of("check", self.check, ("release", "arrival"))
-        one_of("recycle", self.recycle, ("after_last", "next_week"))
-        one_of("window_end", self.window_end, ("last_arrival", "last_end"))
+        one_of("check", self.check, Check)
+        one_of("recycle", self.recycle, Recycle)
+        one_of("window_end", self.window_end, WindowEnd)
 
 
 class InWindows:

@@ -67,13 +67,13 @@ class _Group(msgspec.Struct, eq=False):
 class Population:
     """Several user models on one machine, each for some of the users.
 
-    ``file`` is a TOML file with a table for each member:
+    A TOML file has a table for each member:
 
     .. code-block:: toml
 
         [[member]]
         model = "feedback"          # a name as for --users, or file.py:Class
-        share = 0.7                 # of the log's users, drawn by chance
+        share = 0.7                 # of the log's users, drawn at random
         options.sessions = "max:20" # of the model
 
         [[member]]
@@ -86,19 +86,19 @@ class Population:
         options = { nb_users = 20, weeks = 8 }
 
     ``share`` (of the users that no member names), ``users`` or ``rest = true`` select the users of
-    the log that a member gets: it sees a log of their jobs only. A member without these options
-    gets the machine and the clock, but no jobs, which suits models that generate jobs. Users
-    without a member submit nothing; jobs without user belong to the member with the rest.
+    the log that a member gets: it sees a log of their jobs only. A member without these keys gets
+    the machine and the clock, but no jobs, which suits models that make up jobs. Users without a
+    member submit nothing; jobs without user belong to the member with the rest.
 
-    The jobs, users and profiles of a member have the prefix ``NAME:`` (``site:5``), so that names
-    of two members never clash. The names of a single member stay unchanged.
-
-    If jobs are due at the same instant, the jobs of earlier members are first. Each member has its
-    own seed, which depends only on ``seed`` and its name; its option ``seed`` replaces it. A
-    ``file.py`` is looked for in the folder of the population file, then in the working directory.
-    Paths in options are read by the model (mostly from the working directory).
+    Jobs, users and profiles of a member have the prefix ``NAME:`` (``site:5``), unless it is the
+    only member. Jobs of earlier members come first at the same instant. Each member has its own
+    seed, which depends on ``seed`` and its name; its option ``seed`` replaces it. A ``file.py`` is
+    looked for in the folder of the population file, then in the working directory.
 
     Raises :class:`UsageError` and :class:`InputError`, naming file and member.
+
+    Args:
+        file: TOML file of the members. Allowed: a path.
     """
 
     def __init__(self, workload: Workload, *, file: str, seed: Seed = 0) -> None:

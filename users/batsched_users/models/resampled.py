@@ -15,27 +15,34 @@ from batsched_py.model.user_model import EndedJob
 from batsched_py.options.budgets import Budgets, make_budget_error
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.random_streams import Seed
-from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_users
+from batsched_users.resampling.drawn_users import (
+    LONG_TERM,
+    Arrival,
+    Begin,
+    EdgeWeeks,
+    Load,
+    LongWeeks,
+    NumberOfLongTerm,
+    NumberOfTemporary,
+    RarePerWeek,
+    RareText,
+    Rate,
+    RateOver,
+    Size,
+    Weeks,
+    draw_users,
+)
 from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 from batsched_users.sessions.feedback_engine import make_submission, rank_jobs
 
 
 class Resampled:
-    """Users drawn from a log at random, each with their recorded jobs, moved by whole weeks.
+    """Users drawn from a log at random, who submit their recorded jobs, moved by whole weeks.
 
-    This is a replay without feedback, with another workload for each seed. Long-term users are
-    constant in number, begin anywhere in their trace, and begin anew after the length of the log.
-    Temporary users arrive and leave (:class:`batsched_users.resampling.drawn_users.DrawnUsers`).
-    ``weeks`` is the length of the workload (None: that of the log). ``load`` multiplies the numbers
-    of users; ``n_long``, ``n_temporary``, ``rate`` set them. ``rare`` (``USER`` or
-    ``USER:BEGIN:END`` in days, with commas) takes rare behaviour out of the log, and
-    ``rare_per_week`` adds users with it; their jobs load the machine, but are not measured.
-
-    As in the thesis, long-term users begin inside their trace (``begin="active"``). They begin anew
-    one length of the log later, so that more of them work at the beginning and at the end of this
-    time than halfway (twice as many on KTH-SP2). With ``begin="anywhere"`` they may begin in the
-    gap between two rounds, and the load is even. Nothing is submitted before the first Monday
-    0:00, at which weeks begin.
+    They do not react to the system; each seed gives another workload. Long-term users are constant
+    in number: they begin anywhere in their trace, and begin anew after the length of the log.
+    Temporary users arrive and leave. Nothing is submitted before the first Monday 0:00, at which
+    weeks begin.
 
     Source: Zakay, PhD thesis, chapter 3.
     """
@@ -46,17 +53,17 @@ class Resampled:
         self,
         workload: Workload,
         *,
-        weeks: float | None = None,
-        load: float = 1.0,
-        n_long: float | None = None,
-        n_temporary: float | None = None,
-        rate: float | None = None,
-        rare: str = "",
-        rare_per_week: float = 0.0,
-        rate_over: str = "inner",
-        begin: str = "active",
-        long_weeks: float = LONG_WEEKS,
-        edge_weeks: float = EDGE_WEEKS,
+        weeks: Weeks | None = None,
+        load: Load = 1.0,
+        n_long: NumberOfLongTerm | None = None,
+        n_temporary: NumberOfTemporary | None = None,
+        rate: Rate | None = None,
+        rare: RareText = "",
+        rare_per_week: RarePerWeek = 0.0,
+        rate_over: RateOver = "inner",
+        begin: Begin = "active",
+        long_weeks: LongWeeks = LONG_WEEKS,
+        edge_weeks: EdgeWeeks = EDGE_WEEKS,
         seed: Seed = 0,
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from math import inf
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -57,10 +57,15 @@ ALWAYS = ActivityCycle(0, 0)
 
 MOST_AT_ONCE = 1_000_000
 """Largest number of jobs of a batch, as they are made at once."""
-SUBMITTED, ENDED = "submitted", "ended"
-REDRAW, CUT = "redraw", "cut"
-EXACT, LEARNT = "exact", "learnt"
-THIRDS = "thirds"
+LastJob = Literal["submitted", "ended"]
+TooWide = Literal["redraw", "cut"]
+Estimates = Literal["exact", "learnt"]
+RunTimes = Literal["learnt", "thirds"]
+SUBMITTED: Final = "submitted"
+REDRAW: Final = "redraw"
+EXACT: Final = "exact"
+LEARNT: Final = "learnt"
+THIRDS: Final = "thirds"
 CLASSES = (MINUTE + 0.5, 10 * MINUTE + 0.5)
 """Borders of the paper's classes of run times: up to 1 minute, to 10 minutes, and longer. Run times
 are rounded to whole seconds, hence the half ones."""
@@ -114,8 +119,8 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
         self,
         nb_res: int,
         *,
-        too_wide: str = REDRAW,
-        run_times: str = LEARNT,
+        too_wide: TooWide = REDRAW,
+        run_times: RunTimes = LEARNT,
         longest_run_time: float | None = None,
         largest_size: int | None = None,
     ) -> SiteDistributions:
@@ -126,11 +131,11 @@ class SiteDistributions(msgspec.Struct, frozen=True, kw_only=True):
         sizes, times = self.sizes, self.run_times
         if largest_size is not None:
             sizes = sizes.truncate(whole_number("largest_size", largest_size, 1))
-        if one_of("too_wide", too_wide, (REDRAW, CUT)) == REDRAW:
+        if one_of("too_wide", too_wide, TooWide) == REDRAW:
             sizes = sizes.truncate(nb_res)
         if longest_run_time is not None:
             times = times.truncate(number("longest_run_time", longest_run_time, 1))
-        if one_of("run_times", run_times, (LEARNT, THIRDS)) == THIRDS:
+        if one_of("run_times", run_times, RunTimes) == THIRDS:
             try:
                 times = times.balance_parts(*CLASSES)
             except UsageError as error:
@@ -200,44 +205,43 @@ class _SiteUser(msgspec.Struct, eq=False):
 class SiteUsers:
     """Site-Sim users, who submit a batch, wait for its last job, then continue, rest or sleep.
 
-    When the last job of a batch ends after a response time R, the user
+    After a response time R of the last job of a batch, a user
 
-    - sleeps until the next opening of the activity cycle, if it is closed now;
-    - else continues the session with probability ``continuation(R in minutes)``, after a think
-      time of less than 20 minutes, even if the window closes meanwhile;
-    - else returns after a break of 20 minutes to 8 hours, or at the next opening of the window if
-      it is closed then.
+    - sleeps until the activity cycle opens again, if it is closed now;
+    - else continues the session with probability ``continuation``, after a think time of less than
+      20 minutes;
+    - else takes a break of 20 minutes to 8 hours, or until the activity cycle opens again.
 
-    Sleep and breaks begin new sessions. All jobs of a batch are submitted at one instant. A
-    size and a run time are drawn independently, and repeated in succession, also across batches,
-    for a number of jobs that is drawn too (locality). The first batch of a user is at a uniform
-    instant of the first seven days, or at the next opening. Drawn times are rounded to seconds, run
-    times are at least one.
+    All jobs of a batch are submitted at one instant. Sizes and run times are drawn independently
+    from the distributions of logs, and repeated for a random number of jobs (locality). The k-th
+    job of a user is the same under every policy. The log gives the machine, the clock and the kind
+    of profiles; its jobs are not used. Jobs have no walltime.
 
-    ``workload`` gives the machine size, the calendar and the kind of profiles; its jobs are not
-    used. ``distributions`` is a folder of files, or the name of one of :data:`SETS` (None:
-    ``pooled``). ``continuation`` is a function of minutes, or a number for a probability that does
-    not depend on the response time. Users wait for ``last_job``: the last ``submitted``, as for the
-    learnt think times, or the last that ``ended``. Sizes beyond the machine are drawn again
-    (``redraw``), or ``cut`` to it. The ``estimates`` that policies see are ``exact`` (the paper's
-    users have run times only), or ``learnt``: a requested time of the logs that is no shorter than
-    the run time (with the default set, run times are then 22 % of the request on average, 34 % in
-    the logs). No job has a walltime. Nothing is submitted after ``weeks``.
+    Source: Shmueli, Feitelson, TPDS 20(7), 2009, section 3. The paper leaves open which job is the
+    last, when users start, how closed hours affect think times and breaks, and what happens to jobs
+    wider than the machine. Raises :class:`UsageError`, and InputError for wrong files.
 
-    With one seed, a user's k-th job is the same under every policy, so that policies can be
-    compared pairwise; the time of its submission depends on the model.
-
-    To study their effects, parts of the model can be left out: without ``batches`` users wait for
-    each job, without ``locality`` each job is drawn anew, without ``sleep`` there are no activity
-    cycles; run times beyond ``longest_run_time`` seconds and sizes beyond ``largest_size``
-    processors are drawn again. ``run_times`` are drawn as ``learnt``, or in ``thirds``: up to 1
-    minute, to 10 minutes, and longer equally often, like the classes "of approximately the same
-    size" of section 6. Within a class they keep the proportions of the logs (up to
-    ``longest_run_time``).
-
-    Source: Shmueli, Feitelson, TPDS 20(7), 2009, section 3. The paper does not say which job is the
-    last, when users start, how a closed window affects think times and breaks, and what happens to
-    jobs wider than the machine. Raises :class:`UsageError`, and InputError for wrong files.
+    Args:
+        nb_users: Number of users. Allowed: a whole number from 1 to 100000.
+        weeks: Weeks after which users submit nothing. Allowed: a number from 0 to 10000.
+        distributions: Distributions of the logs: the name of a set in this package, or a folder
+            (null: ``pooled``, all logs together). Allowed: pooled, logs-alike, series, Par, CTC,
+            KTH, SP2, BLUE, or the path of a folder.
+        continuation: Probability to continue the session after a response; the default is 0.8 /
+            (0.05 R + 1) for R minutes. Allowed: a number from 0 to 1, or a function in Python.
+        last_job: Which job of a batch users wait for: the last one that they ``submitted``, or the
+            last one that ``ended``.
+        too_wide: What happens to jobs wider than the machine: drawn again, or cut to its size.
+        estimates: Estimates that policies see: the exact run time, or a requested time of the logs.
+        batches: Whether users submit batches; if not, they wait for each job.
+        locality: Whether jobs repeat; if not, each is drawn anew.
+        sleep: Whether users have hours of activity; if not, they are always active.
+        run_times: Run times as in the logs (``learnt``), or up to 1 minute, up to 10 minutes and
+            longer equally often (``thirds``).
+        longest_run_time: Longest run time in seconds; longer ones are drawn again (null: no limit).
+            Allowed: a number, at least 1.
+        largest_size: Most processors of a job; larger sizes are drawn again (null: no limit).
+            Allowed: a whole number, at least 1.
     """
 
     makes_up_jobs = True
@@ -251,13 +255,13 @@ class SiteUsers:
         weeks: float = 26.0,
         distributions: str | Path | None = None,
         continuation: Callable[[float], float] | float = thinking.continuation,
-        last_job: str = SUBMITTED,
-        too_wide: str = REDRAW,
-        estimates: str = EXACT,
+        last_job: LastJob = SUBMITTED,
+        too_wide: TooWide = REDRAW,
+        estimates: Estimates = EXACT,
         batches: bool = True,
         locality: bool = True,
         sleep: bool = True,
-        run_times: str = LEARNT,
+        run_times: RunTimes = LEARNT,
         longest_run_time: float | None = None,
         largest_size: int | None = None,
         seed: Seed = 0,
@@ -265,7 +269,7 @@ class SiteUsers:
         self.profiles = RunTimeProfiles(workload.rules)
         self._until = number("weeks", weeks, 0, MOST_WEEKS) * WEEK
         self._calendar = Calendar.of(workload)
-        self._all_must_end = one_of("last_job", last_job, (SUBMITTED, ENDED)) == ENDED
+        self._all_must_end = one_of("last_job", last_job, LastJob) == "ended"
         self._sleep = options.boolean("sleep", sleep)
         folder = SHIPPED if distributions is None else _set_named(distributions)
         self._drawn = drawn = SiteDistributions.read(folder).limit(
@@ -283,9 +287,7 @@ class SiteUsers:
             drawn.run_times,
             drawn.batch_widths if options.boolean("batches", batches) else None,
             drawn.repetitions if options.boolean("locality", locality) else None,
-            drawn.requested_times
-            if one_of("estimates", estimates, (EXACT, LEARNT)) == LEARNT
-            else None,
+            drawn.requested_times if one_of("estimates", estimates, Estimates) == LEARNT else None,
         )
         self._continuation = _probability(continuation)
         self._nb_jobs = 0

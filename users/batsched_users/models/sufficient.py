@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -50,46 +50,53 @@ class _Wish(msgspec.Struct, frozen=True, gc=False):
 
 
 class Sufficient:
-    """Users of another model who delay, change or renounce their jobs while energy is scarce.
+    """Users of another model who delay, change or renounce jobs while energy is scarce.
 
-    ``model`` is their user model: a name as for ``--users``, or ``file.py:Class``. All options that
-    are not listed here are options of that model (``-U model=feedback -U sessions=arrival:60``).
+    A signal says when energy is green, yellow or red. In each state, users apply levers to the jobs
+    that they would submit. All options that are not listed here are options of ``model``. The
+    levers are:
 
-    ``signal`` is what users see: hours of every day that are red (``16:00-20:00``), or a CSV file
-    with the columns ``time`` and ``state`` (green, yellow, red), or ``time`` and a value (a carbon
-    intensity, a price) that is yellow from ``yellow_from`` on and red from ``red_from`` on. With
-    ``repeats`` the signal repeats without end; otherwise it is green before and after.
-
-    A random ``share`` of the users take part; a larger share includes them. ``red``, ``yellow`` and
-    ``green`` are the levers for jobs that users would submit in that state, with probabilities for
-    each job: ``delay:0.5,renounce:0.1``, or ``delay`` for all jobs. The default of ``red`` is
-    ``delay``, if the signal is ever red. Other jobs are submitted unchanged. Random numbers depend
-    on the seed, the user and the job, and are the same for a recorded job in every model. If the
-    probabilities grow in proportion, jobs with a lever keep it. The levers are:
-
-    - ``delay``: submitted as soon as the signal is better; with ``again``, a lever is drawn again.
-    - ``reconfiguration``: ``space_factor`` of the processors, for a longer time (``alpha`` = 1 for
-      the same work; on 1/k of the processors k^alpha times as long).
-    - ``space_degradation``: ``space_factor`` of the processors for the same time.
-    - ``time_degradation``: the same processors for ``time_factor`` of the time.
-    - ``renounce``: not submitted.
+    - ``delay``: submit as soon as the signal is better.
+    - ``reconfiguration``: take ``space_factor`` of the processors, for a longer time.
+    - ``space_degradation``: take ``space_factor`` of the processors for the same time.
+    - ``time_degradation``: take the same processors for ``time_factor`` of the time.
+    - ``renounce``: do not submit. For the model, the job ends at once, like a rejected job.
 
     Walltime and estimate change like the run time. Processors are rounded up, so jobs of one
     processor are neither reconfigured nor degraded in space. Jobs without user stay unchanged.
 
-    The wrapped model sees its jobs as it wished them. A renounced job ends at once, like a rejected
-    job. Response times of delayed jobs count from the submission (``counts_from=submission``) or
-    from the time of the wish (``wish``), which matters to models that react to them.
-
-    Jobs carry the lever and, if delayed, the time of the wish in the columns ``lever`` and
-    ``wished_submission_time``; a job that was delayed and then changed has both levers, as
-    ``delay+reconfiguration``. The run ends with a summary of the jobs by lever, renounced ones
-    included, and of the time in red and yellow, which is also stored as ``user_statistics``.
+    Random numbers depend on the seed, the user and the job, and are the same for a recorded job in
+    every model. If probabilities grow in proportion, jobs with a lever keep it. Jobs carry the
+    columns ``lever`` and ``wished_submission_time``. A summary of jobs by lever, and of the time in
+    red and yellow, is printed and stored as ``user_statistics``.
 
     Sources: Madon, Da Costa, Pierson, Euro-Par 2022; Gatt, Madon, Da Costa, ICT4S 2024; names of
-    the levers by Madon, PhD thesis, Toulouse 2024. There, users submit at recorded times. Halves
-    of processors and time, and the submission of delayed jobs as soon as possible, are our
+    the levers by Madon, PhD thesis, Toulouse 2024. There, users submit at recorded times. The
+    factors of one half, and the submission of delayed jobs as soon as possible, are our
     assumptions.
+
+    Args:
+        signal: When energy is scarce: the red hours of every day, or a CSV file with the column
+            ``time`` and ``state`` (green, yellow, red) or a value. Allowed: hours such as
+            16:00-20:00, or a path.
+        model: Model of the users. Allowed: a name as for --users, or file.py:Class.
+        share: Share of the users who take part, drawn at random. Allowed: a number from 0 to 1.
+        red: Levers in red, each with a probability (null: ``delay`` for all jobs). Allowed: such as
+            delay:0.5,renounce:0.1; or delay for all jobs.
+        yellow: Levers in yellow (empty: none). Allowed: as for ``red``.
+        green: Levers in green (empty: none). Allowed: as for ``red``.
+        yellow_from: Value of the signal from which it is yellow (null: never).
+        red_from: Value of the signal from which it is red (null: never).
+        repeats: Whether the signal repeats without end; if not, it is green before and after.
+        space_factor: Processors of a reconfigured or space-degraded job, as a share. Allowed: a
+            number above 0, at most 1.
+        time_factor: Run time of a time-degraded job, as a share. Allowed: a number above 0, at most
+            1.
+        alpha: A job on 1/k of its processors runs k^alpha times as long; 1 keeps its work. Allowed:
+            a number from 0 to 10.
+        again: Whether users choose a lever again for a delayed job that is due.
+        counts_from: Begin of the response times of delayed jobs, for the model: the submission, or
+            the time of the wish.
     """
 
     def __init__(
@@ -109,7 +116,7 @@ class Sufficient:
         time_factor: float = 0.5,
         alpha: float = 1.0,
         again: bool = False,
-        counts_from: str = "submission",
+        counts_from: Literal["submission", "wish"] = "submission",
         seed: Seed = 0,
         **options: Any,
     ) -> None:

@@ -22,35 +22,35 @@ from batsched_users.behaviour.random_streams import Chance, Seed
 
 
 class Synthetic:
-    """Jobs drawn from the distributions of a log, with open arrivals: users do not react.
+    """Jobs drawn from the distributions of a log, submitted at random times; users do not react.
 
     Gaps between submissions are Weibull distributed, independent of each other and of the jobs.
-    Width, estimate and run time are drawn jointly (see
-    :class:`batsched_users.behaviour.job_attributes.Joint` for the cells).
-    ``jobs`` is the number of jobs. ``shrink`` multiplies all submission times: 0.8 is a load of
-    1 / 0.8, and with 0 all jobs are submitted at once. ``extension`` multiplies run times and
-    estimates instead: 1.1 raises all areas, and so the load, by a tenth. Times are whole seconds,
-    the first submission is at 0.
-
-    ``arrivals`` selects the distribution of the gaps:
-
-    ``fit`` (default)
-        fitted to the gaps of the log by maximum likelihood (see
-        :meth:`batsched_users.behaviour.arrivals.Weibull.fit`);
-    ``thesis``
-        with the parameters of the thesis for this log of the archive, recognised by its name
-        (CTC-SP2-1996, KTH-SP2-1996, LANL-CM5-1994, SDSC-SP2-1998, in any version);
-    ``CTC``, ``KTH``, ``LANL``, ``SDSC``, ``PC2-2001``, ``PC2-2002``, ``CHPC`` or ``MHPCC``
-        with the parameters of the thesis for that trace.
-
-    ``alpha`` (shape) and ``beta`` (scale, seconds), given together, replace these parameters.
+    Width, estimate and run time are drawn jointly. Times are whole seconds; the first submission is
+    at 0. A job runs at most as long as its estimate, which is its walltime. Jobs of the log without
+    estimate or known run time are left out; run times below 1 s count as 1 s.
 
     The k-th job of a seed is the same under every policy, at every ``shrink``, for all numbers of
-    ``jobs``, and except for its times at every ``extension``. A job runs at most as long as its
-    estimate, which is its walltime. Jobs of the log without estimate or known run time are left
-    out; run times below 1 s count as 1 s. Jobs wider than ``split`` processors are split into parts
-    of that width and a remainder, ``15.1``, ``15.2``, ...; each job then has its own user, so that
-    on a grid its parts have one home.
+    ``jobs``, and except for its times at every ``extension``.
+
+    Args:
+        jobs: Number of jobs. Allowed: a whole number, at least 0.
+        shrink: Factor of all submission times: 0.8 is a load of 1 / 0.8, 0 submits all jobs at
+            once. Allowed: a number from 0 to 1e9.
+        extension: Factor of run times and estimates: 1.1 is a tenth more load. Allowed: a number
+            from 0 to 1e9.
+        split: Most processors of a job; wider jobs are split, each into parts of its own user
+            (null: not split). Allowed: a whole number, at least 1.
+        arrivals: Distribution of the gaps: fitted to the log, or with the parameters of Streit's
+            ``thesis`` for this log, or for the trace of that name. Allowed: one of fit, thesis,
+            CTC, KTH, SDSC, LANL, PC2-2001, PC2-2002, CHPC, MHPCC.
+        alpha: Shape of the distribution of the gaps; needs ``beta`` (null: by ``arrivals``).
+            Allowed: a number from 0.01 to 100.
+        beta: Scale of the distribution of the gaps, in seconds; needs ``alpha`` (null: by
+            ``arrivals``). Allowed: a number from 1e-6 to 1e12.
+        common: Number of jobs with the same estimate from which that estimate is kept exactly.
+            Allowed: a whole number from 1 to 1e9.
+        per_decade: Number of bins of other estimates and of run times, for each factor of ten.
+            Allowed: a whole number from 1 to 1e6.
     """
 
     makes_up_jobs = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Literal
 
 from batsched_py.options.option_values import one_of
 from batsched_py.workload import Workload
@@ -10,10 +11,27 @@ from batsched_users.behaviour.random_streams import Seed
 from batsched_users.behaviour.weekly_activity import ActivityCycle
 from batsched_users.models.adjusted import AsRecorded
 from batsched_users.models.distribution import InHours
-from batsched_users.models.fluid import InWindows, WindowRules
-from batsched_users.resampling.drawn_users import LONG_TERM, Arrival, Size, draw_users
+from batsched_users.models.fluid import Check, InWindows, Recycle, WindowEnd, WindowRules
+from batsched_users.resampling.drawn_users import (
+    LONG_TERM,
+    Arrival,
+    Begin,
+    EdgeWeeks,
+    Load,
+    LongWeeks,
+    NumberOfLongTerm,
+    NumberOfTemporary,
+    RarePerWeek,
+    RareText,
+    Rate,
+    RateOver,
+    Size,
+    Weeks,
+    draw_users,
+)
 from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
-from batsched_users.sessions.batches import JOINS
+from batsched_users.sessions.batches import JOINS, Tie
+from batsched_users.sessions.delimitation import Sessions
 from batsched_users.sessions.feedback_engine import (
     SESSIONS,
     BatchFeedback,
@@ -24,41 +42,43 @@ from batsched_users.sessions.feedback_engine import (
 
 
 class Tbuos(BatchFeedback):
-    """Trace-based user-oriented simulation: users drawn from a log, who react to the system.
+    """Users drawn from a log at random, who react to the system (TBUOS).
 
-    Users are drawn as in ``resampled``, and react as in ``fluid`` (or ``adjusted``,
-    ``distribution``). Temporary users arrive whatever happens and leave when their last job has
-    ended. Long-term users never leave: they begin anew after their last job has ended. So the
-    throughput, the work submitted in a given time, depends on how well the system serves users.
-
-    ``regeneration`` is the time until they begin anew: the ``gap`` of a resampled user, or ``none``
-    (the first week possible). The other options are those of ``resampled`` and of ``fluid``.
+    Users are drawn as by ``resampled``, and react as in ``fluid`` (or ``adjusted``,
+    ``distribution``). Temporary users arrive at fixed times and leave when their last job has
+    ended. Long-term users begin anew after their last job. So the throughput, the work submitted in
+    a given time, depends on how well the system serves users.
 
     Source: Zakay, PhD thesis, chapter 5.
+
+    Args:
+        reaction: User model of the reactions.
+        regeneration: Time until long-term users begin anew: as long as in ``resampled`` (``gap``),
+            or until the first week possible (``none``).
     """
 
     def __init__(
         self,
         workload: Workload,
         *,
-        reaction: str = "fluid",
-        sessions: str = SESSIONS,
-        tie: str = JOINS,
-        weeks: float | None = None,
-        load: float = 1.0,
-        n_long: float | None = None,
-        n_temporary: float | None = None,
-        rate: float | None = None,
-        rare: str = "",
-        rare_per_week: float = 0.0,
-        rate_over: str = "inner",
-        begin: str = "active",
-        long_weeks: float = LONG_WEEKS,
-        edge_weeks: float = EDGE_WEEKS,
-        regeneration: str = "gap",
-        check: str = "release",
-        recycle: str = "after_last",
-        window_end: str = "last_arrival",
+        reaction: Literal["fluid", "adjusted", "distribution"] = "fluid",
+        sessions: Sessions = SESSIONS,
+        tie: Tie = JOINS,
+        weeks: Weeks | None = None,
+        load: Load = 1.0,
+        n_long: NumberOfLongTerm | None = None,
+        n_temporary: NumberOfTemporary | None = None,
+        rate: Rate | None = None,
+        rare: RareText = "",
+        rare_per_week: RarePerWeek = 0.0,
+        rate_over: RateOver = "inner",
+        begin: Begin = "active",
+        long_weeks: LongWeeks = LONG_WEEKS,
+        edge_weeks: EdgeWeeks = EDGE_WEEKS,
+        regeneration: Literal["gap", "none"] = "gap",
+        check: Check = "release",
+        recycle: Recycle = "after_last",
+        window_end: WindowEnd = "last_arrival",
         seed: Seed = 0,
     ) -> None:
         size = Size(load, n_long, n_temporary, rate, rare_per_week, rate_over, begin)

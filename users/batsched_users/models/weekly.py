@@ -12,7 +12,7 @@ from itertools import accumulate
 from math import floor, inf
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -128,40 +128,35 @@ class _Chain(msgspec.Struct, eq=False, kw_only=True):
 
 
 class WeeklyUsers:
-    """Users submit a job, wait for its end, think, and submit the next: a chain of jobs.
+    """Users who submit a job, wait for its end, think, and submit the next, on working days only.
 
-    A week is active with the probability ``activity``. A submission outside the working day
-    [day_begin, day_end], or on a day without work, moves to the next working day of the user. So a
-    job that ends in the evening, at the weekend or in an inactive week is followed by a job on the
-    next working day. A user whose think time ends after the evening continues on the next working
-    day, not after the rest of the think time.
-
-    Options decide where the paper is not precise:
-
-    ``chains`` -- the number of jobs that a user has in the system.
-        ``single`` (default): one, as a user waits for the job before. ``daily``: one more chain
-        begins on each working day of an active week, so that a user with five equal days has up to
-        five jobs on Friday. Chains of earlier days continue by the rule above, but only on working
-        days of the same week: submissions after the last of these days are dropped. The paper says
-        one job; its numbers need several (see the study of dynamic think times).
-    ``days`` -- how the shares p_d of the weekdays select days.
-        ``each`` (default): a day of an active week is a working day with probability
-        min(1, 5 p_d), so that users with five equal days work on all of them. ``draw``: a
-        submission that has to move draws a weekday, and moves to the next such day of an active
-        week, which may be today; submissions of the present day stay. Daily chains then begin on
-        every day whose share is not 0, and end when the drawn day is over in their week.
-    ``short`` -- run times below 1 s.
-        ``redraw`` (default) draws again, ``clip`` takes 1 s. The paper's tables fit ``clip``:
-        their mean responses are about 1,877 s above their mean waits, and the mean run time is
-        1,872 s clipped, 1,908 s redrawn. Their slowdowns also need jobs of 1 s.
-    ``first`` -- when the first job of a day is submitted, in a new chain or after a move.
-        ``begin`` (default; the paper mentions the start of the next day): at the begin of the day,
-        all users at once. ``spread``: at an instant drawn from the working day, for each chain.
+    A submission outside the working day moves to the next working day of the user. So a job that
+    ends in the evening, at the weekend or in an inactive week is followed by a job on the next
+    working day. A user whose think time ends after the evening continues on the next working day.
 
     Jobs wider than the machine ask for all of it and keep their run time. Run times are whole
-    seconds; policies see them as estimates (of a machine as fast as the log's), and jobs have no
-    walltime. First submissions are searched from second 0 on, which is Monday 0:00 if the workload
-    does not know its time. Nothing is submitted from ``weeks`` weeks on.
+    seconds; policies see them as estimates, and jobs have no walltime. The options ``chains``,
+    ``days``, ``short`` and ``first`` decide where the paper is not precise: it says one job per
+    user, and its numbers need several; its tables fit ``short=clip``.
+
+    Source: S. Schlagkamp, 2015.
+
+    Args:
+        nb_users: Number of users, shared among the classes of the parameter file (null: that of the
+            file). Allowed: a whole number from 1 to 100000.
+        weeks: Weeks after which users submit nothing. Allowed: a number from 0 to 10000.
+        think: Think time after a response: ``lin`` is 0.4826 R + 1779 s, ``c20`` is 20 minutes.
+            Allowed: lin, cMINUTES, constant:SECONDS, or linear:SLOPE:SECONDS.
+        parameters: JSON file of the users (null: the 10 users of the paper). Allowed: a path.
+        activity: Probability that a week is active (null: that of the parameter file). Allowed: a
+            number from 0 to 1.
+        chains: Number of jobs of a user in the system: one (``single``), or one more for each
+            working day of the week (``daily``).
+        days: How the shares p of the weekdays select working days: each with probability min(1, 5
+            p) (``each``), or one for each submission that has to move (``draw``).
+        short: What happens to run times below 1 s: drawn again (``redraw``), or 1 s (``clip``).
+        first: Time of the first job of a day: the begin of the working day, or a random instant of
+            it.
     """
 
     makes_up_jobs = True
@@ -176,10 +171,10 @@ class WeeklyUsers:
         think: str = "lin",
         parameters: str | None = None,
         activity: float | None = None,
-        chains: str = "single",
-        days: str = "each",
-        short: str = "redraw",
-        first: str = "begin",
+        chains: Literal["single", "daily"] = "single",
+        days: Literal["each", "draw"] = "each",
+        short: Literal["redraw", "clip"] = "redraw",
+        first: Literal["begin", "spread"] = "begin",
         seed: Seed = 0,
     ) -> None:
         """Make the users on the machine of ``workload``, with its clock and its kind of profiles.

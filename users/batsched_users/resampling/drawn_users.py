@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from math import ceil, inf
 from operator import attrgetter
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from batsched_py.errors import UsageError
 from batsched_py.options.option_values import (
@@ -35,6 +36,36 @@ from batsched_users.sessions.feedback_engine import SESSIONS
 LONG_TERM, TEMPORARY, RARE = "long_term", "temporary", "rare"
 
 
+Weeks = Annotated[float, Meta(ge=0, title="Weeks in which users submit (null: as the log).")]
+Load = Annotated[float, Meta(ge=0, title="Factor of the numbers of users, and so of the load.")]
+NumberOfLongTerm = Annotated[float, Meta(ge=0, title="Long-term users (null: as the log).")]
+NumberOfTemporary = Annotated[
+    float, Meta(ge=0, title="Temporary users at first (null: as the log).")
+]
+Rate = Annotated[float, Meta(ge=0, title="Temporary users who arrive per week (null: as the log).")]
+RareText = Annotated[
+    str,
+    Meta(
+        title="Rare behaviour to leave out, by user and days (empty: none).",
+        description="USER or USER:BEGIN:END, with commas",
+    ),
+]
+RarePerWeek = Annotated[float, Meta(ge=0, title="Users with rare behaviour per week.")]
+RateOver = Annotated[
+    Literal["inner", "all"],
+    Meta(title="Weeks that give the default rate: without the edges, or all."),
+]
+Begin = Annotated[
+    Literal["active", "anywhere"],
+    Meta(title="When long-term users begin: while active, or in any week."),
+]
+LongWeeks = Annotated[float, Meta(ge=0, title="Weeks of activity after which a user is long-term.")]
+EdgeWeeks = Annotated[
+    float, Meta(ge=0, title="Weeks at both ends of the log without temporary users.")
+]
+"""The types of options of models that draw users from a log, with their help."""
+
+
 class Size(msgspec.Struct, frozen=True):
     """The numbers of users to draw, which also set the load; None stands for the log's number.
 
@@ -51,10 +82,10 @@ class Size(msgspec.Struct, frozen=True):
     """Temporary users who arrive per week; in the log, their number divided by its weeks."""
     rare_per_week: float = 0.0
     """Number of these arrivals per week that are drawn from the pool of rare behaviour."""
-    rate_over: str = "inner"
+    rate_over: RateOver = "inner"
     """Weeks of the log in which temporary users are counted: ``inner`` (without the edges, whose
     users are discarded) or ``all``."""
-    begin: str = "active"
+    begin: Begin = "active"
     """Where in their trace long-term users begin: while ``active``, or ``anywhere`` in a round."""
 
     def __post_init__(self) -> None:
@@ -64,8 +95,8 @@ class Size(msgspec.Struct, frozen=True):
             value = getattr(self, name)
             if value is not None and number(name, value, 0, MOST_USERS) % 1 and name != "rate":
                 raise UsageError(f"{name}={value}: expected a whole number of users")
-        one_of("rate_over", self.rate_over, ("inner", "all"))
-        one_of("begin", self.begin, ("active", "anywhere"))
+        one_of("rate_over", self.rate_over, RateOver)
+        one_of("begin", self.begin, Begin)
 
 
 class Arrival(msgspec.Struct, eq=False):

@@ -8,16 +8,22 @@ own jobs, and is the unit of think times.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from batsched_py.options.option_values import one_of
 from batsched_py.workload import WorkloadJob
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
 from batsched_users.sessions.session_graph import build_graph
 
-TIES = ("joins", "opens")
-JOINS = "joins"
+Tie = Annotated[
+    Literal["joins", "opens"],
+    Meta(title="Whether a job submitted when a batch ends joins it, or opens the next batch."),
+]
+"""The type of a model's option ``tie``, with its help."""
+JOINS: Final = "joins"
 """A job submitted at the instant at which a batch ends joins it. This reproduces the counts of the
 thesis, while its formal definition (strict overlap) would open another batch."""
 
@@ -89,7 +95,7 @@ def find_batches(sessions: Sequence[Session], tie: str = JOINS) -> list[Batch]:
 
     Source: Zakay, section 4.1 (follows, depends on) and the definitions there.
     """
-    one_of("tie", tie, TIES)
+    one_of("tie", tie, Tie)
     before = build_graph(sessions).predecessors
     batches: list[Batch] = []
     lasts: list[int] = []  # place of the last batch of each session

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from itertools import pairwise
 from math import inf
 from operator import attrgetter, ge, gt
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import did_you_mean, whole
@@ -26,6 +28,17 @@ _FORMS = (
     "or max+CUT (CUT in minutes), MINUTES >= 0 and BOUNDARY '>=' or '>', for example arrival:60, "
     "max:20:> or last+30:20"
 )
+
+
+Sessions = Annotated[
+    str,
+    Meta(
+        title="Rule that cuts a user's jobs into sessions, in minutes; also the option --sessions.",
+        description="METHOD:MINUTES or METHOD:MINUTES:BOUNDARY, such as arrival:60, max:20:> or "
+        "last+30:20",
+    ),
+]
+"""The type of a model's option ``sessions``, with its help."""
 
 
 class Delimitation(msgspec.Struct, frozen=True):

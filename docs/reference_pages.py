@@ -1,0 +1,396 @@
+"""Writes the tables of the reference pages from the code: ``make reference``.
+
+A page has text around its tables. A table stands between the comments ``<!-- begin NAME -->`` and
+``<!-- end NAME -->``; only what is between them is written.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.main import get_command
+
+from batsched_py import cli, simulate
+from batsched_py.metrics import METRICS, Metric
+from batsched_py.options.setting_fields import SettingField
+from batsched_py.plugins import plugins
+from batsched_py.plugins.plugin_descriptions import find_description, join_first_paragraph
+from batsched_py.plugins.plugin_options import PluginOption, describe_options, remove_markup
+from batsched_py.run.settings import SETTINGS
+
+REFERENCE = Path(__file__).parent / "reference"
+_PART = re.compile(r"<!-- begin (.+?) -->\n.*?<!-- end \1 -->", re.S)
+_HELP = re.compile(
+    r"(?P<meaning>.*?)(?: Allowed: (?P<values>.*?)\.)?(?: \[default: (?P<default>.*)\])?"
+)
+_OPTIONS = "[options of a simulation](../options.md)"
+PROGRAM = "batsched-py"
+EVERYWHERE = ("log_dir", "log_dirs")
+"""Options of many commands, which the page of the command line describes."""
+
+
+def write_pages() -> None:
+    """Write the tables of all pages that have some."""
+    for page in find_pages():
+        page.write_text(complete(page.read_text()))
+
+
+def find_pages() -> list[Path]:
+    """Return the pages with tables from the code."""
+    return [page for page in sorted(REFERENCE.rglob("*.md")) if _PART.search(page.read_text())]
+
+
+def complete(page: str) -> str:
+    """Return a page with its tables as the code has them now."""
+
+    def part(found: re.Match[str]) -> str:
+        kind, *names = found[1].split()
+        return f"<!-- begin {found[1]} -->\n{PARTS[kind](*names)}\n<!-- end {found[1]} -->"
+
+    return _PART.sub(part, page)
+
+
+def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    cells = ([cell.replace("|", r"\|") for cell in line] for line in lines)
+    return "\n".join(f"|{'|'.join(line)}|" for line in cells)
+
+
+def _code(text: str) -> str:
+    text = text.replace("|", " or ")  # no table can have one within code
+    return f"`{text}`" if text else ""
+
+
+def _flags(names: Iterable[str]) -> str:
+    return ", ".join(_code(name.strip(" /")) for name in names)
+
+
+def make_settings_tables() -> str:
+    """Return the options of a simulation, a table for each group."""
+    headings = ("keyword", "option", "meaning", "allowed values", "default")
+    parts = []
+    for group, fields in _groups().items():
+        rows = [
+            (
+                _code(field.name),
+                _flags(field.flags),
+                field.setting.help,
+                _allowed(_values(field.setting.values, field.setting.metavar)),
+                _default(field.shown_default or ("false" if field.default is False else "none")),
+            )
+            for field in fields
+        ]
+        parts.append(f"## {group}\n\n{make_table(headings, rows)}")
+    return "\n\n".join(["", *parts, ""])
+
+
+def _values(values: str | None, metavar: str | None) -> str:
+    if values:
+        return values
+    if metavar and "|" in metavar:
+        return ", ".join(map(_code, metavar.split("|")))
+    return {None: "a switch", "FILE.xml": "a path", "FILE.toml": "a path"}.get(
+        metavar, metavar or ""
+    )
+
+
+def _default(text: str) -> str:
+    return text if " " in text or text == "none" else _code(text)
+
+
+def make_command_list() -> str:
+    """Return the commands by group, each with a link to its page."""
+    groups = {name: heading for heading, names in cli.GROUPS.items() for name in names}
+    commands: Any = get_command(cli.app)
+    rows = [
+        (
+            f"[`{name}`](commands/{PAGES[groups[name]]}.md#{name})",
+            join_first_paragraph(find_description(cli._commands()[name])),
+        )
+        for name in commands.list_commands(None)
+        if name in groups
+    ]
+    return make_table(("command", "purpose"), rows)
+
+
+PAGES = dict(zip(cli.GROUPS, ("start", "results", "logs", "users", "batsim"), strict=True))
+"""Name of the page of each group of commands."""
+
+
+def make_commands(*names: str) -> str:
+    """Return the description of commands: usage, arguments, options and examples."""
+    group: Any = get_command(cli.app)
+    parts: list[str] = []
+    for name in names:
+        _describe(group.get_command(None, name), name, parts, [])
+    return "\n\n".join(["", *parts, ""])
+
+
+def _describe(command: Any, name: str, parts: list[str], shown: list[Any]) -> None:
+    """Append the description of a command and of its subcommands, without rows in ``shown``."""
+    level = "##" if " " not in name else "###"
+    parts += [f"{level} {name}", " ".join((command.help or "").split("\n\n")[0].split())]
+    subcommands = getattr(command, "commands", {})
+    if not subcommands:
+        context = typer.Context(command, info_name=name)
+        usage = " ".join(command.collect_usage_pieces(context)).replace("{", "").replace("}", "")
+        parts.append(f"Usage: `{PROGRAM} {name} {usage}`")
+        parts += [" ".join(text.split()) for text in (command.help or "").split("\n\n")[1:]]
+        of_simulation = [each for each in command.params if _is_of_simulation(each)]
+        own = [each for each in command.params if each not in of_simulation]
+        own = [each for each in own if each.name not in EVERYWHERE]
+        rows = [_row(each) for each in own]
+        new = [row for row in rows if row not in shown]
+        shown += new
+        if new:
+            parts.append(make_table(("option", "meaning", "values", "default"), new))
+        if again := [row[0] for row in rows if row not in new]:
+            parts.append(f"Described above: {', '.join(again)}.")
+        if of_simulation:
+            parts.append(_refer(of_simulation))
+    for each, subcommand in subcommands.items():
+        _describe(subcommand, f"{name} {each}", parts, shown)
+
+
+def _is_of_simulation(parameter: Any) -> bool:
+    """Return whether a parameter is an option of a simulation, with the same meaning."""
+    field = SETTINGS.get(parameter.name)
+    return field is not None and _split(parameter)["meaning"] == field.setting.help
+
+
+def _refer(parameters: Sequence[Any]) -> str:
+    """Return a sentence with the options of a simulation that a command has."""
+    names = {each.name for each in parameters}
+    there = []
+    for group, fields in _groups().items():
+        has = [field for field in fields if field.name in names]
+        anchor = _anchor(group)
+        if len(has) > 2 and 2 * len(has) > len(fields):
+            there.append(f"[{group}](../options.md#{anchor})")
+        else:
+            there += [f"[`{field.flags[-1]}`](../options.md#{anchor})" for field in has]
+    if len(names) == len(SETTINGS):
+        return f"The command also has all {_OPTIONS}."
+    other = [
+        f"The default of `{each.opts[-1]}` is `{default}`."
+        for each in parameters
+        if (default := _split(each)["default"]) not in ("", SETTINGS[each.name].shown_default)
+        and " " not in default
+    ]
+    return " ".join([f"The command also has these {_OPTIONS}: {', '.join(there)}.", *other])
+
+
+def _row(parameter: Any) -> tuple[str, str, str, str]:
+    if parameter.param_type_name == "argument":
+        split = _split(parameter)
+        name = parameter.metavar or parameter.name.upper()
+        needed = "required" if parameter.required else ""
+        return _code(name.strip("[]")), split["meaning"], "", needed
+    split = _split(parameter)
+    names = [*parameter.opts, *parameter.secondary_opts]
+    return (
+        _flags(sorted(names, key=len)),
+        split["meaning"],
+        _allowed(split["values"]) or _kind(parameter),
+        "required"
+        if parameter.required
+        else _default(split["default"])
+        if split["default"]
+        else "",
+    )
+
+
+def _split(parameter: Any) -> dict[str, str]:
+    """Return meaning, values and default of a parameter, as far as its help has them."""
+    found = _HELP.fullmatch(parameter.help or "")
+    split = {name: text or "" for name, text in found.groupdict().items()} if found else {}
+    default = getattr(parameter, "default", None)
+    is_shown = getattr(parameter, "show_default", False) and not isinstance(default, bool)
+    if not split["default"] and is_shown and isinstance(default, int | float | str):
+        split["default"] = str(getattr(default, "value", default))
+    return split
+
+
+def _kind(parameter: Any) -> str:
+    """Return the values of an option by its metavar, or by its type."""
+    if parameter.metavar:
+        return (
+            _values("", parameter.metavar) if "|" in parameter.metavar else _code(parameter.metavar)
+        )
+    if getattr(parameter.type, "choices", None):
+        return ", ".join(_code(str(choice)) for choice in parameter.type.choices)
+    kinds = {"integer": "a whole number", "int": "a whole number", "float": "a number"}
+    name = parameter.type.name.removesuffix(" range")
+    return "a switch" if getattr(parameter, "is_flag", False) else kinds.get(name, "a text")
+
+
+def make_simulate_page() -> str:
+    """Return the signature of ``simulate`` by groups of keywords, and a sentence for each."""
+    text, _, described = inspect.cleandoc(simulate.__doc__ or "").partition("\n\nArgs:\n")
+    sentences = dict(re.findall(r"^ *(\w+): (.*(?:\n {8}.*)*)", described, re.M))
+    defaults = {name: each.default for name, each in inspect.signature(simulate).parameters.items()}
+    further = {"Output": [name for name in defaults if name not in {*SETTINGS, "source"}]}
+    groups = {
+        name: [field.name for field in fields] for name, fields in _groups().items()
+    } | further
+    code = ["def simulate(", "    source,", "    /,", "    *,"]
+    rows = [("", "`source`", _sentence(sentences["source"]))]
+    for group, names in groups.items():
+        link = group if group in further else f"[{group}](../options.md#{_anchor(group)})"
+        code += [f"    # {group}", *(f"    {name}={_literal(defaults[name])}," for name in names)]
+        for name in names:
+            setting = SETTINGS.get(name)
+            meaning = setting.setting.help if setting else _sentence(sentences[name])
+            rows.append((link if name == names[0] else "", _code(name), meaning))
+    paragraphs = remove_markup(text).split("\n\n")
+    shown = "\n\n".join([paragraphs[0], *paragraphs[2:]])
+    hint = "<!-- not run: a signature, not a program -->"
+    signature = "\n".join([hint, "```python", *code, ") -> Result: ...", "```"])
+    table = make_table(("group", "keyword", "meaning"), rows)
+    return "\n\n".join(["", "## simulate", shown, signature, table, ""])
+
+
+def _literal(value: Any) -> str:
+    """Return a default value as Python has it; a table of options is empty."""
+    known = value is None or isinstance(value, bool | int | float)
+    return str(value) if known else f'"{value}"' if isinstance(value, str) else "{}"
+
+
+def _sentence(text: str) -> str:
+    return " ".join(remove_markup(text).split())
+
+
+def _groups() -> dict[str, list[SettingField]]:
+    """Return the options of a simulation by the heading of their group."""
+    groups: dict[str, list[SettingField]] = {}
+    for field in SETTINGS.values():
+        groups.setdefault(field.setting.group or "", []).append(field)
+    return groups
+
+
+def _anchor(heading: str) -> str:
+    return heading.lower().replace(" ", "-")
+
+
+def make_metrics_table() -> str:
+    """Return all metrics: meaning and formula, the jobs that count, names in papers and sources."""
+    rows = [
+        (
+            _code(name),
+            metric.meaning,
+            _formula(metric),
+            metric.unit,
+            metric.denominator.removeprefix("jobs ").removesuffix(" jobs"),
+            "; ".join(filter(None, (", ".join(metric.short), _source(metric.source)))),
+        )
+        for name, metric in METRICS.items()
+    ]
+    return make_table(("name", "meaning", "formula", "unit", "jobs", "in papers; source"), rows)
+
+
+def _source(text: str) -> str:
+    """Return a source with the short names of publications that the page explains."""
+    for name, short in SOURCES.items():
+        text = text.replace(name, short)
+    return text
+
+
+SOURCES = {
+    "Madon et al. 2024": "Madon",
+    "Streit 2003": "Streit",
+    "Schlagkamp 2015": "Schlagkamp",
+    "Zakay, PhD thesis": "Zakay",
+    "Shmueli and Feitelson 2009": "Shmueli",
+    ", section ": " §",
+    ", chapter ": " ch. ",
+    ", eq. ": " eq. ",
+}
+"""Publications and their parts, and their short names in a table."""
+
+
+def _formula(metric: Metric) -> str:
+    """Return the formula of a metric without its names in papers, which have a column."""
+    text = remove_markup(metric.formula).rstrip(".").partition(";")[0]
+    names, colon, rest = text.partition(": ")
+    return rest if colon and any(short in names for short in metric.short) else text
+
+
+def make_plug_in_tables(group: str) -> str:
+    """Return the options of all policies or user models, those of several of them once."""
+    key = {"policies": plugins.SCHEDULERS, "user-models": plugins.USERS}[group]
+    loaded = {name: plugins.load(key, name) for name in plugins.list_names(key)}
+    options = {name: describe_options(plugin) for name, plugin in loaded.items()}
+    counts = Counter(each[:3] for described in options.values() for each in described)
+    shared = [option for option, count in counts.items() if count > 1]
+    headings = ("option", "meaning", "allowed values", "default")
+    rows = [(_code(name), meaning, _allowed(values)) for name, meaning, values in shared]
+    table = make_table(headings[:3], rows)
+    parts = [
+        "## Shared options",
+        "The default of each policy or user model is in its section.",
+        table,
+    ]
+    for name in loaded:
+        parts.append(f"## {name}")
+        own = [each for each in options[name] if each[:3] not in shared]
+        others = [
+            _code(f"{each.name}={each.default}") for each in options[name] if each[:3] in shared
+        ]
+        if own:
+            parts.append(make_table(headings, map(_describe_option, own)))
+        if not options[name]:
+            parts.append("No options.")
+        if others:
+            parts.append(f"Shared: {', '.join(others)}.")
+    return "\n\n".join(["", *parts, ""])
+
+
+def _describe_option(option: PluginOption) -> tuple[str, str, str, str]:
+    return _code(option.name), option.meaning, _allowed(option.values), _shown(option.default)
+
+
+def _allowed(values: str) -> str:
+    """Return allowed values as a table has them: short, and choices as code."""
+    choices = values.removeprefix("one of ")
+    if choices != values or values == "true or false":
+        return ", ".join(map(_code, re.split(", | or ", choices)))
+    for text, short in SHORTER.items():
+        values = re.sub(text, short, values)
+    return values
+
+
+SHORTER = {
+    r"^a whole number, at least ": "whole number ≥ ",
+    r"^a number, at least ": "≥ ",
+    r"^a whole number from ": "whole number, ",
+    r"^a number from ": "",
+    r"^a number above ": "> ",
+    r", at most ": ", ≤ ",
+    r"^a time,? such as .*": "a time",
+}
+"""Regular expressions of allowed values, and what a table has instead."""
+
+
+def _shown(default: str | None) -> str:
+    return "must be given" if default is None else _default(default)
+
+
+PARTS: dict[str, Callable[..., str]] = {
+    "settings": make_settings_tables,
+    "command-list": make_command_list,
+    "commands": make_commands,
+    "metrics": make_metrics_table,
+    "simulate": make_simulate_page,
+    "plug-ins": make_plug_in_tables,
+}
+"""What is written into pages, by the first word of its comment."""
+
+if __name__ == "__main__":
+    write_pages()
