@@ -46,12 +46,12 @@ class Change(msgspec.Struct, frozen=True):
         change, unit = self.change, self.metric.unit if self.metric.is_difference else "%"
         scale = self.metric.scale if self.metric.is_difference else 0.01
         value, *ends = (end / scale for end in (change.value, change.low, change.high))
-        places, name = count_places(value), self.metric.title
+        places = count_places(value)
+        name = "submissions" if self.metric.is_difference else self.metric.title
         if self.direction == "equal":
             return f"{name} equal"
         if self.direction == INCONCLUSIVE:
-            low, high = (format_signed(end, places) for end in ends)
-            return f"{name} {INCONCLUSIVE} ({low} to {high} {unit})"
+            return f"{name} {INCONCLUSIVE}"
         words = f"{name} {abs(value):.{places}f} {unit} {self.direction}"
         if change.is_known:
             low, high = (f"{end:.{places}f}" for end in sorted(map(abs, ends)))
@@ -66,7 +66,11 @@ def describe_changes(changes: Iterable[Change]) -> str:
         if not isnan(each.change.value):
             cases.setdefault((each.subject, each.case), []).append(each)
     if len(cases) <= _MOST_CASES:
-        lines = [_describe_case(*case, of) for case, of in cases.items()]
+        names = {subject for subject, _ in cases} | {""}
+        lines = [
+            _describe_case(*((case, "") if case and len(names) == 2 else (subject, case)), of)
+            for (subject, case), of in cases.items()
+        ]
     else:
         subjects: dict[str, list[Change]] = {}
         for (subject, _), of in cases.items():
@@ -79,8 +83,11 @@ def describe_changes(changes: Iterable[Change]) -> str:
 
 def _describe_case(subject: str, case: str, changes: Sequence[Change]) -> str:
     name = f"**{subject}**" + f" ({case})" * bool(case)
+    words = [each.words for each in changes if each.direction != INCONCLUSIVE]
+    open_ones = [each.metric.title for each in changes if each.direction == INCONCLUSIVE]
+    words += [f"{listed(open_ones)} {INCONCLUSIVE}"] if open_ones else []
     less = f"; but it {changes[0].less_work}" if changes[0].less_work else ""
-    return f"{name}: {', '.join(each.words for each in changes)}{less}"
+    return f"{name}: {', '.join(words)}{less}"
 
 
 def _count(changes: Sequence[Change]) -> str:

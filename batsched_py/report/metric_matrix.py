@@ -78,7 +78,7 @@ def list_changes(matrix: Table, axes: CampaignAxes, metrics: Sequence[ShownMetri
     there = [metric for metric in metrics if f"{metric.name}_change" in matrix.frame]
     late = [metric for metric in there if metric.is_difference]
     more = [metric for metric in there[1:] if metric.name in ANSWERED and metric not in late]
-    chosen = [*there[:1], *late, *reversed(more)][:_MOST_ANSWERED]
+    chosen = [*there[:1], *late, *more[len(late) :]][:_MOST_ANSWERED]
     others = [label for label in axes.labels if label != axes.compared]
     varying = [
         label for label in others if matrix.frame[label].nunique() > 1 or label == axes.users

@@ -188,8 +188,13 @@ def find_reaction(runs: pd.DataFrame) -> bool | None:
     return any_reacts(list_reactions(runs))
 
 
+def find_title(name: str) -> str:
+    """Return the title of a metric in reports."""
+    return _WORDS.get(name, (to_words(name), ""))[0]
+
+
 def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
-    title, _ = _WORDS.get(name, (to_words(name), ""))
+    title = find_title(name)
     unit = METRICS[name].unit if name in METRICS else ""
     if unit == "s":
         scale, unit = choose_time_unit(values)

@@ -71,11 +71,11 @@ def _answer(runs: pd.DataFrame, metrics: list[ShownMetric]) -> str:
     values = {of.name: of.format(abs(float(runs[of.name].iloc[0]))) for of in metrics}
     sentences = {
         "mean_waiting_time": "Jobs wait **{mean_waiting_time}** on average",
-        "max_waiting_time": "at most {max_waiting_time}",
-        "mean_bounded_slowdown": "their bounded slowdown is {mean_bounded_slowdown}",
-        "utilisation": "{utilisation} of the processors are busy",
+        "max_waiting_time": " and {max_waiting_time} at most",
+        "mean_bounded_slowdown": "; their bounded slowdown is {mean_bounded_slowdown}",
+        "utilisation": ". {utilisation} of the processors are busy",
     }
-    text = ", ".join(of.format(**values) for name, of in sentences.items() if name in values)
+    text = "".join(of.format(**values) for name, of in sentences.items() if name in values)
     late = float(runs["mean_lateness"].iloc[0]) if "mean_lateness" in values else 0.0
     if late:
         when = "later" if late > 0 else "earlier"

@@ -62,7 +62,7 @@ def render_page(
     """Return the HTML page of a report.
 
     With ``results`` it has a table of all runs, and the schedules and users of a few runs, which
-    are ``views`` if they are already drawn. With ``refresh`` the page reloads after that many seconds.
+    are ``views`` if they are already drawn. The page reloads every ``refresh`` seconds, if given.
     """
     stored = [] if results is None else read_all_stored(results)
     figure, of_one = report.main_figure, results is not None and results.what == "run"

@@ -1,6 +1,6 @@
 startTheme();
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
-pinAll();
+fitTables();
 fitToPaper();
 if (data.runs) startRuns();
 if (matchMedia("(max-width: 70rem)").matches) document.querySelector(".contents details").open = false;
