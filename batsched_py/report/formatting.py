@@ -161,9 +161,10 @@ def format_answer(report: Report) -> str:
     answer = report.answer
     first = next((of for of in report.verdicts if of.holds is not None), None)
     if first and not answer:
+        on = f" on {first.log}" if first.log else ""
         effect = f" ({first.effect})" if first.effect else ""
-        answer = f"{WORDS[first.holds].capitalize()}: {first.claim.rstrip('.')}{effect}."
-    return " ".join(filter(None, (answer, f"{tally[0].upper()}{tally[1:]}.")))
+        answer = f"{WORDS[first.holds].capitalize()}{on}: {first.claim.rstrip('.')}{effect}."
+    return f"**{tally[0].upper()}{tally[1:]}.** {answer}".rstrip()
 
 
 def format_method(report: Report) -> str:

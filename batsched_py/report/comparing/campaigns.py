@@ -291,8 +291,8 @@ class CampaignComparison:
             f"{len(largest)} of {len(changed)} differences. Means and 95 % intervals are over "
             "pairs of runs with the same labels and seed. Size is |B - A| divided by half its "
             "interval: above 1, the interval does not contain 0. One in twenty such differences is "
-            f"due to chance alone. Fewer than {FEWEST} pairs, or equal differences in all pairs, have "
-            "no interval."
+            f"due to chance alone. Fewer than {FEWEST} pairs have no interval, nor have equal "
+            "differences in all pairs."
         )
         title = "Largest differences"
         parts: list[Part] = [Table("largest_differences", title, largest, shown, note)]

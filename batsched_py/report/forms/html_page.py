@@ -66,13 +66,14 @@ def render_page(
     """
     stored = [] if results is None else read_all_stored(results)
     figure, of_one = report.main_figure, results is not None and results.what == "run"
+    schedules = None if results is None else pack_schedules(results, views)
     made_with = {} if results is None else list_provenance(results, stored)
     with ThreadPoolExecutor(1) as thread:
         vega = thread.submit(bundle_vega)
         data = {
             "figures": {figure.name: _described(figure) for figure in report.figures},
             "runs": None if results is None else make_runs_table(results, stored),
-            "schedules": results and pack_schedules(results, views),
+            "schedules": schedules,
         }
     template = _environment().get_template("page.html.jinja")
     return template.render(
@@ -94,6 +95,7 @@ def render_page(
         symbols=SYMBOLS,
         words=WORDS,
         results=results,
+        schedules=schedules,
         schedule_title="Schedule and users" if of_one else "Schedule and users of one run",
         runs_title="Settings" if of_one else "All runs",
         failures=[] if results is None else [(str(path), why) for path, why in results.failures],

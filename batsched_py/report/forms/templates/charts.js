@@ -28,6 +28,18 @@ function chartConfig(narrow, panels) {
 const LEAST_PANEL = 180; // pixels; wide panels stay at least 0.6 times as wide as they were made
 const [OWN_AXIS, SHARED_AXIS] = [70, 30]; // pixels at the side of a panel
 
+/** A panel that begins a row, with the labels of the first panel at its left. */
+function withAxisOf(view, first) {
+  const axisOf = (of) => of.encoding?.y ?? of.layer?.map(axisOf).find(Boolean);
+  const { axis, field } = axisOf(first) ?? {};
+  const labelled = (of) => ({
+    ...of,
+    ...(of.encoding?.y?.field === field && { encoding: { ...of.encoding, y: { ...of.encoding.y, axis } } }),
+    ...(of.layer && { layer: of.layer.map(labelled) }),
+  });
+  return axis === null ? view : labelled(view);
+}
+
 /**
  * Panels side by side as far as there is room, together as wide as the page; else below each other.
  * `over`: the pixels by which the first drawing was too wide.
@@ -42,7 +54,7 @@ function fitted(spec, width, over = 0) {
   const least = Math.max(LEAST_PANEL, 0.6 * panel) + axis;
   const columns = Math.max(1, Math.min(hconcat?.length ?? spec.columns, Math.floor(width / least)));
   const wide = Math.max(100, Math.floor((width - over) / columns) - axis);
-  const widened = (view) => ({ ...view, width: wide });
+  const widened = (view, at) => ({ ...(at && at % columns === 0 ? withAxisOf(view, views[0]) : view), width: wide });
   return hconcat ? { ...others, columns, concat: hconcat.map(widened) } : { ...others, columns, spec: widened(spec.spec) };
 }
 

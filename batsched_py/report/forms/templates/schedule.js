@@ -74,9 +74,6 @@ class Schedule {
 }
 
 async function startSchedules() {
-  const { runs, note } = data.schedules;
-  byId("schedule-note").textContent = note;
-  if (!runs.length) return;
-  byId("schedule-body").hidden = false;
+  const { runs } = data.schedules;
   await new Schedule(runs).choose(Number(byId("schedule-run").value) || 0);
 }

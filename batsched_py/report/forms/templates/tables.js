@@ -43,7 +43,10 @@ function makeSortable(table) {
 /** Fit a table into the width: with smaller text, or else with a block of labelled values per row. */
 function fitTable(table) {
   const labels = [...table.tHead.rows[0].cells].map((heading) => heading.innerText.trim().replaceAll(/\s+/g, " "));
-  for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, at) => { cell.dataset.label = labels[at]; });
+  for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, at) => {
+    cell.dataset.label = labels[at];
+    cell.classList.toggle("nothing", cell.textContent.trim() === NOTHING);
+  });
   const box = table.closest(".scroll");
   const fits = () => box.scrollWidth <= box.clientWidth + 1;
   table.classList.remove("dense", "stacked");
