@@ -143,6 +143,8 @@ def count_verdicts(verdicts: tuple[Verdict, ...]) -> str:
     )
     if not verdicts:
         return "no claims"
+    if unknown == len(verdicts) > 1:
+        return f"all {unknown} claims are inconclusive"
     claims = f"claim{'s' if len(verdicts) > 1 else ''} hold{'s' if hold == 1 else ''}"
     parts = [f"{hold or 'none'} of {len(verdicts)} {claims}"]
     parts += [f"{fail} do{'es' if fail == 1 else ''} not"] if fail else []
@@ -153,14 +155,15 @@ def count_verdicts(verdicts: tuple[Verdict, ...]) -> str:
 def format_answer(report: Report) -> str:
     """Return what a report begins with, as Markdown: its answer and the number of its claims.
 
-    Without an answer this is the first claim that holds or does not, or else the summary.
+    The default answer is the first claim that holds or does not; without claims, the summary.
     """
     if not report.verdicts:
         return report.answer or report.summary
     tally = count_verdicts(report.verdicts)
     answer = report.answer
-    first = next((of for of in report.verdicts if of.holds is not None), None)
-    if first and not answer:
+    decided = [of for of in report.verdicts if of.holds is not None]
+    first, *_ = [*decided, *report.verdicts]
+    if not answer and (decided or first.effect):
         on = f" on {first.log}" if first.log else ""
         effect = f" ({first.effect})" if first.effect else ""
         answer = f"{WORDS[first.holds].capitalize()}{on}: {first.claim.rstrip('.')}{effect}."

@@ -275,7 +275,7 @@ def test_answers_that_are_others_where_users_react() -> None:
     assert frame["kind"].nunique() == 3
     # three changes, one kind of users who react, three quantities; 5 to 8 % of nine
     assert "Of 9 answers" in made.summary
-    assert "be 0 to 1." in made.summary
+    assert "give 0 to 1." in made.summary
     same = of({(MORE, "rigid"): 0.5, (MORE, "fluid"): 0.5})
     assert "conclusions_sample" not in [table.name for table in same.tables]
 

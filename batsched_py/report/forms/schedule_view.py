@@ -142,8 +142,8 @@ def _note(results: ShownRuns, nb_chosen: int, nb_shown: int) -> str:
         return "No run has finished yet."
     if not nb_shown:
         return (
-            "This campaign keeps no jobs, so there is no schedule to show. To see one, repeat a run: "
-            "click its number for the command."
+            "This campaign keeps no jobs, so there is no schedule. To see one, repeat a run: click "
+            "its number for the command."
         )
     if nb_shown == nb_runs:
         return ""

@@ -50,10 +50,14 @@ def _parts(
 
 def _answer(log: str, runs: Runs) -> Iterator[Part | None]:
     yield draw_answer(log, runs)
-    yield _text(answers.describe_present_waits(runs))
     yield _text(write_cautions(runs))
     yield _text(_words(runs))
-    yield _text(_join(answers.describe_utilisation(runs), answers.describe_submissions(runs)))
+    describe = (
+        answers.describe_present_waits,
+        answers.describe_utilisation,
+        answers.describe_submissions,
+    )
+    yield _text(_join(*(of(runs) for of in describe)))
     yield make_conclusion_table(log, runs)
 
 
