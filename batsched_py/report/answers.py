@@ -23,7 +23,7 @@ class Change(msgspec.Struct, frozen=True):
     """The change of a metric in a case: relative, or in SI units if it is a difference."""
 
     subject: str
-    """The compared policy, or what else is compared."""
+    """The compared policy or other value, "" if there is only one."""
     case: str
     """The other labels, "" if there are none."""
     metric: ShownMetric
@@ -38,7 +38,7 @@ class Change(msgspec.Struct, frozen=True):
             return "equal"
         if self.change.is_known and not self.change.is_clear:
             return INCONCLUSIVE
-        return self.metric.directions[self.change.value > 0]
+        return self.metric.directions[int(self.change.value > 0)]
 
     @property
     def words(self) -> str:
@@ -55,7 +55,7 @@ class Change(msgspec.Struct, frozen=True):
         words = f"{name} {abs(value):.{places}f} {unit} {self.direction}"
         if change.is_known:
             low, high = (f"{end:.{places}f}" for end in sorted(map(abs, ends)))
-            words += f" ({low} to {high} {unit})"
+            words += f" ({low} to {high} {unit})" * (low != high)
         return words
 
 
@@ -66,23 +66,19 @@ def describe_changes(changes: Iterable[Change]) -> str:
         if not isnan(each.change.value):
             cases.setdefault((each.subject, each.case), []).append(each)
     if len(cases) <= _MOST_CASES:
-        names = {subject for subject, _ in cases} | {""}
-        lines = [
-            _describe_case(*((case, "") if case and len(names) == 2 else (subject, case)), of)
-            for (subject, case), of in cases.items()
-        ]
+        lines = [_describe_case(*case, of) for case, of in cases.items()]
     else:
         subjects: dict[str, list[Change]] = {}
         for (subject, _), of in cases.items():
             subjects.setdefault(subject, []).append(of[0])
-        lines = [f"**{subject}**: {_count(of)}" for subject, of in subjects.items()]
+        lines = [f"**{subject or 'All groups'}**: {_count(of)}" for subject, of in subjects.items()]
         if len(lines) > _MOST_CASES:
             lines[_MOST_CASES:] = [f"{len(lines) - _MOST_CASES} more are in the table"]
     return "\n".join(f"- {line}." for line in lines)
 
 
 def _describe_case(subject: str, case: str, changes: Sequence[Change]) -> str:
-    name = f"**{subject}**" + f" ({case})" * bool(case)
+    name = f"**{subject or case}**" + f" ({case})" * bool(subject and case)
     words = [each.words for each in changes if each.direction != INCONCLUSIVE]
     open_ones = [each.metric.title for each in changes if each.direction == INCONCLUSIVE]
     words += [f"{listed(open_ones)} {INCONCLUSIVE}"] if open_ones else []

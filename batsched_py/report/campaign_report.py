@@ -304,7 +304,7 @@ def _matrices(
             axes,
             [metric for metric in metrics if metric.name in of_group],  # all in the same units
             name=slug("matrix", name),
-            title=f"Users: {name}" if name else "All runs",
+            title=f"User model {name}" if name else "All runs",
             base=base,
         )
         if matrix is not None:

@@ -86,7 +86,12 @@ def list_changes(matrix: Table, axes: CampaignAxes, metrics: Sequence[ShownMetri
     return [
         Change(
             row[f"{axes.compared}_name"],
-            ", ".join(row[f"{label}_name"] for label in varying),
+            ", ".join(
+                row[f"{label}_name"]
+                if isinstance(row[label], str)
+                else f"{format_axis(label)} {row[f'{label}_name']}"
+                for label in varying
+            ),
             metric,
             _change_in(row, metric.name),
             row["less_work"],

@@ -413,7 +413,7 @@ def test_a_policy_that_knows_nothing_of_the_site() -> None:
         found(drawn_waits(0), {"site": simulated, "easy": drawn_waits(0)}, queue=queue.tolist())
     )
     assert "correlation 0.04, -0.05 to 0.13)" in order
-    assert "recorded 1.59 h: +154, +122 to +188 %)" in order
+    assert "1.59 h in the log (+154, +122 to +188 %)" in order
     assert "easy (-3.20, -3.73 to -2.73)" in beside
     assert "queue 2 (6.61 h instead of 1.67 h)" in groups
     assert "2.71 h" in change

@@ -209,7 +209,7 @@ class CampaignComparison:
                     )
                     value, low, high = (end - 1 for end in (ratio.value, ratio.low, ratio.high))
                     change = Interval(value, low, high, ratio.nb)
-                    yield Change("B", str(group), metrics[name], change)
+                    yield Change("", str(group), metrics[name], change)
 
     def _of_group(self, pairs: pd.DataFrame) -> list[dict[str, Any]]:
         a, b = self._values(pairs)
