@@ -89,7 +89,7 @@ def draw_schedule(
     top = max(run.settings["nb_processors"], highest + 1)
     processors = alt.Scale(domain=[-0.5, top - 0.5], nice=False)
     marked: Chart = alt.Chart(data).mark_rect(clip=True, fillOpacity=0.7, strokeWidth=0.5)
-    drawn = marked.encode(
+    chart = marked.encode(
         x=axis.encode_x("time", *axis.to_axis(np.array([begin, end]))),
         x2=alt.X2("until"),
         y=alt.Y("low:Q", title="processor", scale=processors),
@@ -100,8 +100,8 @@ def draw_schedule(
     if colours.groups and colours.title:
         picked = alt.selection_point(name="picked", fields=["colour"], bind="legend")
         opacity = alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.15))
-        drawn = drawn.encode(opacity=opacity).add_params(picked)
-    return _finished(drawn, "Schedule", _window_notes(ran, begin, end, time))
+        chart = chart.encode(opacity=opacity).add_params(picked)
+    return _finished(chart, "Schedule", _window_notes(ran, begin, end, time))
 
 
 def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
@@ -122,7 +122,7 @@ def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Ch
     colours = {"busy": palette.BLUE, "demand": palette.VERMILION, "machine": palette.BLACK}
     layers = _layers(run, steps, time, colours)
     y = {"title": "processors", "scale": alt.Scale(domain=[0, top], nice=False)}
-    drawn = alt.layer(
+    chart = alt.layer(
         layers.draw_area("busy", y),
         layers.draw_line("demand", y, strokeWidth=0.8),
         layers.draw_line("busy", y),
@@ -130,7 +130,7 @@ def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Ch
         layers.draw_hover(),
         *layers.draw_names(),
     )
-    return _finished(drawn, "Utilisation", _notes_of(ran, notes))
+    return _finished(chart, "Utilisation", _notes_of(ran, notes))
 
 
 def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
@@ -150,13 +150,13 @@ def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
     }
     left = {"title": "waiting jobs", "scale": scales["jobs"], "axis": _WHOLE}
     right = {"title": "processors of these", "scale": scales["processors"], "axis": _WHOLE}
-    drawn = alt.layer(
+    chart = alt.layer(
         alt.layer(layers.draw_area("jobs", left), layers.draw_line("jobs", left)),
         layers.draw_line("processors", right, strokeWidth=1),
         layers.draw_hover(),
         *layers.draw_names(),
     ).resolve_scale(y="independent")
-    return _finished(drawn, "Queue", _notes_of(ran, steps.notes))
+    return _finished(chart, "Queue", _notes_of(ran, steps.notes))
 
 
 def draw_submissions(

@@ -77,7 +77,7 @@ def listed(items: Iterable[Any]) -> str:
 
 
 def is_nothing(value: Any) -> bool:
-    """Tell whether a value is None, nan, NaT or pandas' NA."""
+    """Return whether a value is None, nan, NaT or pandas' NA."""
     if value is None:
         return True
     missing = pd.isna(value)
@@ -85,7 +85,7 @@ def is_nothing(value: Any) -> bool:
 
 
 def is_numeric(table: Table, column: Column) -> bool:
-    """Tell whether a column holds numbers only, so that it is aligned to the right."""
+    """Return whether a column holds numbers only, so that it is aligned to the right."""
     values = [value for value in table.frame[column.name] if not is_nothing(value)]
     return bool(values) and all(
         isinstance(value, Real) and not isinstance(value, bool) for value in values

@@ -188,7 +188,7 @@ def thin(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
 def _symlog(values: Iterable[float]) -> tuple[alt.Scale, dict[str, Any]]:
     """Return a scale that shows minutes and months, and 0; and its axis.
 
-    The axis has powers of ten and 0: what Vega chooses crowds at the end of a symlog.
+    The axis has powers of ten and 0: Vega's own ticks overlap at the end of a symlog axis.
     """
     array = np.asarray(list(values), dtype=np.float64)
     low, high = np.nanmin(array, initial=0.0), np.nanmax(array, initial=0.0)

@@ -55,7 +55,7 @@ def identify_code(stored: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_of_code(name: str) -> bool:
-    """Tell whether a setting is a digest that :func:`identify_code` has made."""
+    """Return whether a setting is a digest that :func:`identify_code` has made."""
     return name == _CODE or name.startswith(_FILE)
 
 

@@ -27,7 +27,8 @@ class NotebookReport(Report, frozen=True):
         picture = ""
         if self.main_figure is not None:
             svg = b64encode(render_figure(self.main_figure.spec)["svg"]).decode()
-            picture = f'<img alt="{escape(self.main_figure.title)}" src="data:image/svg+xml;base64,{svg}">'
+            title = escape(self.main_figure.title)
+            picture = f'<img alt="{title}" src="data:image/svg+xml;base64,{svg}">'
         return f"{render_markdown(head)}{picture}{render_markdown(mark + rest)}"
 
     def write(self, path: str | Path) -> Path:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _STYLES = {True: "green", False: "red", None: "yellow"}
 _KINDS: dict[Kind, str] = {"": "", "ours": "bold", "published": "cyan", "difference": "dim"}
 _GAP = 2
-"""Blanks that a column takes beside its text."""
+"""Blanks between two columns."""
 _UNLIMITED = 10_000
 _TEXT = 24
 """Words of a text are broken into lines of this width, if there is not room for more."""
@@ -160,8 +160,8 @@ def _print_block(columns: Sequence[_Column], width: int, console: Console) -> No
             )
         )
     needed = console.options.update(width=_UNLIMITED, max_width=_UNLIMITED)
-    drawn = console.render(rich, needed)
-    console.print(Segments(drawn), crop=False, no_wrap=True, overflow="ignore", end="")
+    lines = console.render(rich, needed)
+    console.print(Segments(lines), crop=False, no_wrap=True, overflow="ignore", end="")
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
