@@ -25,7 +25,7 @@ from batsched_py.report.campaign_axes import (
     shorten_names,
 )
 from batsched_py.report.document import Figure, Part, Report, Table, Text
-from batsched_py.report.formatting import to_italics, to_words
+from batsched_py.report.formatting import to_italics
 from batsched_py.report.kit.selection import Runs, slug
 from batsched_py.report.kit.tables import sections
 from batsched_py.report.less_work import NO_GAIN
@@ -208,7 +208,7 @@ def make_plain_report(results: CampaignResults) -> Report:
     tables = [matrix for matrix in matrices if isinstance(matrix, Table)]
     figures = [_figure(runs, axes, metric) for metric in main[:_DRAWN]]
     parts: list[tuple[str, Iterable[Part | None]]] = [
-        (_question(axes), matrices),
+        ("Metrics", matrices),
         ("Figures", figures),
         ("Grid sites", make_site_tables(results, axes)),
         ("Further metrics", [_further(runs, axes, further)]),
@@ -264,13 +264,6 @@ def _figure(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figu
     if metric.name == "mean_lateness" and find_reaction(runs) is not False:
         runs = runs[list_reactions(runs).map(lambda of_run: of_run is not False)]
     return draw_metric(runs, axes, metric)
-
-
-def _question(axes: CampaignAxes) -> str:
-    if axes.compared is None:
-        return "Metrics"
-    what = "policies" if axes.compared == "scheduler" else to_words(axes.compared)
-    return f"{what.capitalize()} compared"
 
 
 def _chance(runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]) -> str:

@@ -191,23 +191,3 @@ function fitToPaper() {
     for (const table of document.querySelectorAll("table")) table.style.zoom = "";
   });
 }
-
-function startTheme() {
-  const button = byId("theme");
-  const themes = ["system", "light", "dark"];
-  const root = document.documentElement;
-  const apply = (theme) => {
-    if (theme === "system") delete root.dataset.theme;
-    else root.dataset.theme = theme;
-    button.textContent = `Theme: ${theme}`;
-  };
-  const kept = () => { try { return localStorage.getItem("report:theme"); } catch { return null; } };
-  const keep = (theme) => { try { localStorage.setItem("report:theme", theme); } catch { /* not kept */ } };
-  apply(themes.includes(kept()) ? kept() : "system");
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    const next = themes[(themes.indexOf(root.dataset.theme ?? "system") + 1) % themes.length];
-    apply(next);
-    keep(next);
-  });
-}

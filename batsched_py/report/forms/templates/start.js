@@ -1,4 +1,3 @@
-startTheme();
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
 fitTables();
 fitToPaper();

@@ -45,7 +45,7 @@ function fitTable(table) {
   const labels = [...table.tHead.rows[0].cells].map((heading) => heading.innerText.trim().replaceAll(/\s+/g, " "));
   for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, at) => {
     cell.dataset.label = labels[at];
-    cell.classList.toggle("nothing", cell.textContent.trim() === NOTHING);
+    cell.classList.toggle("nothing", ["", NOTHING].includes(cell.textContent.trim()));
   });
   const box = table.closest(".scroll");
   const fits = () => box.scrollWidth <= box.clientWidth + 1;
