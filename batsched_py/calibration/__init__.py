@@ -1,9 +1,9 @@
 """Compares the waits of replays of a log with the waits that the log recorded.
 
-:func:`calibration` sets a rigid run beside its log, :func:`calibrations` a site's policy beside
-others. :mod:`.matched_jobs` says which jobs are compared, :mod:`.agreement` what is measured over
-them, :mod:`.week_bootstrap` gives intervals, :mod:`.groups` and
-:mod:`.time_series` break it down, and :mod:`.verdict` says it in words.
+:func:`calibration` compares a rigid run with its log, :func:`calibrations` a site's policy with
+others. :mod:`.matched_jobs` chooses the jobs, :mod:`.agreement` measures, :mod:`.week_bootstrap`
+estimates intervals, :mod:`.groups` and :mod:`.time_series` divide by jobs and by time, and
+:mod:`.verdict` writes sentences.
 """
 
 from batsched_py.calibration.policy_calibrations import PolicyCalibrations, calibrations

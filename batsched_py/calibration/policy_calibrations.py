@@ -15,7 +15,7 @@ from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import MachineDescription
 
 USUAL = "by size and hour"
-"""What stands beside the policies: the usual waits, see :mod:`.run_calibration`."""
+"""The name of the usual waits, with which policies are compared: see :mod:`.run_calibration`."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class PolicyCalibrations(msgspec.Struct, frozen=True, eq=False):
         """The calibration of the site's policy."""
         return self.policies[self.site]
 
-    def beside(self, other: str) -> Difference | None:
+    def find_difference(self, other: str) -> Difference | None:
         """Return the difference of the site's policy to another one, None for an unknown name."""
         return next((each for each in self.differences if each.other == other), None)
 

@@ -1,4 +1,4 @@
-"""Describes a calibration in sentences; the thresholds are ours."""
+"""Describes a calibration in sentences."""
 
 from __future__ import annotations
 
@@ -23,80 +23,79 @@ _NOTHING = 0.5
 """Seconds: less is no bias."""
 _NAMED = 3
 """Groups that a sentence names."""
-_BESIDE = (
-    "it is nearer to the record than",
-    "it is farther from the record than",
-    "it is as near to the record as",
-    "it cannot be told whether it is nearer than",
+_COMPARED = (
+    "it is closer to the log than",
+    "it is farther from the log than",
+    "it is as close to the log as",
+    "it is inconclusive whether it is closer to the log than",
 )
 _KINDS = {"hour": "hours", "requested time": "requested times"}
 
 THRESHOLDS = (
     f"The order of waits is reproduced from a rank correlation of {ORDER_REPRODUCED:g} on, and not "
     f"below {ORDER_IN_PART:g}; their level if the means differ by at most {100 * SAME_LEVEL:g} %; "
-    f"that of a group if they are within a factor of {FACTOR:g} or {MARGIN / MINUTE:g} min. Each "
-    "is said only if the whole 95 % interval says it."
+    f"that of a group if they are within a factor of {FACTOR:g} or {MARGIN / MINUTE:g} min. A "
+    "result is inconclusive if its 95 % interval is on both sides of such a limit."
 )
 
 
 def describe_calibration(found: PolicyCalibrations) -> list[str]:
     """Return a description of the agreement with the log, in at most four sentences."""
     of_site = found.of_site
-    told = [
-        f"Under {found.site}, {_order(of_site)}, and {_level(of_site)}.",
-        _beside_others(found.differences),
+    sentences = [
+        f"Under {found.site}, {_level(of_site)}. {_order(of_site)}.",
+        _compare_with_others(found.differences),
         describe_wrong_groups(of_site),
         f"{_believable(of_site)}.",
     ]
-    return [sentence for sentence in told if sentence]
+    return [sentence for sentence in sentences if sentence]
 
 
 def _order(found: Calibration) -> str:
     rank = found.agreement.rank_correlation
     if isnan(rank.value):
-        return "nothing can be said of the order of waits, as all are equal on one side"
+        return "The order of waits has no measure, as all simulated or all recorded waits are equal"
     shown = f"(rank correlation {format_number(rank)})"
     if not rank.is_known:
-        return f"the rank correlation of waits is {rank.value:.2f}"
+        return f"The rank correlation of waits is {rank.value:.2f}"
     if rank.above(ORDER_REPRODUCED):
-        return f"the order of waits is reproduced {shown}"
+        return f"The order of waits is reproduced {shown}"
     if rank.below(ORDER_IN_PART):
-        return f"the order of waits is not reproduced {shown}"
-    return f"the order of waits is reproduced in part {shown}"
+        return f"The order of waits is not reproduced {shown}"
+    return f"The order of waits is reproduced in part {shown}"
 
 
 def _level(found: Calibration) -> str:
-    said, relative = found.agreement, found.agreement.relative_bias
-    simulated = format_duration(said.mean_simulated.value)
-    means = f"mean {simulated}, recorded {format_duration(said.mean_recorded.value)}"
+    measures, relative = found.agreement, found.agreement.relative_bias
+    simulated, recorded = (
+        format_duration(mean.value) for mean in (measures.mean_simulated, measures.mean_recorded)
+    )
+    means = f"jobs wait {simulated} on average and {recorded} in the log"
     if isnan(relative.value):
-        return f"their level has no measure, as nobody waited in the log ({means})"
-    shown = f"({means}: {format_percent(relative)})"
+        return f"{means}, where no job waited"
+    means = f"{means} ({format_percent(relative)})"
     if not relative.is_known:
-        return (
-            f"their level differs by {format_percent(relative)} ({means}); of fewer than {FEWEST} "
-            "weeks there are no intervals, so that nothing is known about chance"
-        )
+        return f"{means}; fewer than {FEWEST} weeks have no interval"
     within = relative.within(-SAME_LEVEL, SAME_LEVEL)
     if within is None:
-        return f"whether their level is reproduced cannot be told {shown}"
-    return f"their level is {'' if within else 'not '}reproduced {shown}"
+        return f"{means}; it is inconclusive whether the level of waits is reproduced"
+    return f"{means}, so the level of waits is {'' if within else 'not '}reproduced"
 
 
-def _beside_others(differences: list[Difference]) -> str:
-    told: dict[str, list[str]] = {words: [] for words in _BESIDE}
-    nearer, farther, same, unclear = told.values()
+def _compare_with_others(differences: list[Difference]) -> str:
+    by_words: dict[str, list[str]] = {words: [] for words in _COMPARED}
+    nearer, farther, same, unclear = by_words.values()
     for each in differences:
         change = each.share_explained
         name = f"the usual wait {each.other}" if each.other == USUAL else each.other
-        if isnan(change.value):  # nothing there is to explain
+        if isnan(change.value):  # no variation to explain
             continue
         if change.low == change.high == 0:
             same.append(name)
             continue
         kind = (nearer if change.value > 0 else farther) if change.is_clear else unclear
         kind.append(f"{name} ({format_number(change, '+z.2f')})")
-    parts = [f"{words} {' and '.join(names)}" for words, names in told.items() if names]
+    parts = [f"{words} {' and '.join(names)}" for words, names in by_words.items() if names]
     if not parts:
         return ""
     text = "; ".join(parts)
@@ -108,7 +107,9 @@ def describe_wrong_groups(found: Calibration) -> str:
     bounds = f"a factor of {FACTOR:g} and {MARGIN / MINUTE:g} min"
     groups = [group for group in found.groups if group.jobs < found.jobs.compared]
     if all(group.reproduced is None for group in groups):
-        return f"Of no group of jobs it can be told whether it is off by more than {bounds}."
+        return (
+            f"It is inconclusive for all groups of jobs whether they are off by more than {bounds}."
+        )
     wrong = [group for group in groups if group.reproduced is False]
     if not wrong:
         return f"No group of {FEWEST_JOBS} jobs or more is clearly off by more than {bounds}."
@@ -131,10 +132,10 @@ def _by_kind(groups: list[Group]) -> Iterator[str]:
 
 
 def find_least_change(bias: Interval) -> float:
-    """Return the change of the mean wait, in seconds, that is too small to be predicted.
+    """Return the smallest change of the mean wait, in seconds, that the replay can predict.
 
-    It is the larger end of the interval of the bias: the replay itself is off by so much. nan
-    without an interval.
+    It is the larger end of the interval of the bias, the error of the replay; nan without an
+    interval.
     """
     return max(abs(bias.low), abs(bias.high)) if bias.is_known else float("nan")
 
@@ -143,17 +144,16 @@ def describe_least_change(bias: Interval) -> str:
     """Return a sentence on the least change that can be predicted, without the full stop."""
     least = find_least_change(bias)
     if isnan(least):
-        return "How small a predicted change of the mean wait can be believed is not known"
+        return "The smallest change of the mean wait that the replay can predict is unknown"
     if least < _NOTHING:
-        return "The mean wait is off by nothing: no change of it is too small to be believed"
+        return "The mean wait is exact, so the replay can predict any change of it"
     time = format_duration(least)
-    return f"A predicted change of the mean wait by less than {time} cannot be believed"
+    return f"Predicted changes of the mean wait below {time} are within the error of the replay"
 
 
 def _believable(found: Calibration) -> str:
-    least, rank = find_least_change(found.agreement.bias), found.agreement.rank_correlation
-    of_single = f"what is said of single {USER}s, hours or sizes"
-    more = f", nor can {of_single}" if least >= _NOTHING else f"; {of_single} cannot be believed"
+    rank = found.agreement.rank_correlation
+    more = f"; results for single {USER}s, hours or sizes are unreliable"
     poor = isnan(rank.value) or rank.value < ORDER_IN_PART
     return describe_least_change(found.agreement.bias) + more * poor
 

@@ -114,7 +114,7 @@ def _show(report: Report, identical: bool) -> None:
     from batsched_py.report.forms.terminal import print_report
 
     if identical:
-        print(report.summary)
+        print(report.answer)
     else:
         print_report(_short(report), console())
 

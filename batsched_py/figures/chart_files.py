@@ -15,10 +15,10 @@ from batsched_py.support import palette
 from batsched_py.support.terminal_text import escape_controls, one_line
 
 WIDTH = 640
-"""Width in pixels of a figure that takes that of its container."""
+"""Width in pixels of a figure that is as wide as its container."""
 LOOKS = {
     "background": "white",
-    # as on the page (charts.js)
+    # as in HTML reports (charts.js)
     "range": {
         "category": list(palette.CATEGORIES),
         "ramp": {"scheme": "viridis"},
@@ -30,9 +30,9 @@ LOOKS = {
     "legend": {"labelFontSize": 11, "titleFontSize": 11, "labelLimit": 260},
     "view": {"stroke": "#d5dae0"},
 }
-"""Colours and sizes of a figure where its specification says nothing."""
+"""Default colours and sizes of a figure."""
 SCALE = 2.0
-"""Pixels of a PNG file by pixel of the figure."""
+"""Pixels of a PNG file per pixel of the figure."""
 FORMATS = ("png", "svg", "pdf", "html", "json")
 
 _CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
@@ -43,16 +43,35 @@ def read_format(path: Path) -> str:
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
         names = " or .".join(", .".join(FORMATS).rsplit(", .", 1))
-        raise UsageError(f"{path}: a figure is .{names}, by the end of its name")
+        raise UsageError(f"{path}: the name of a figure ends with .{names}")
     return form
+
+
+def show_charts_offline() -> None:
+    """Make notebooks show all charts without a network, unless another renderer was chosen.
+
+    Notebooks that know Vega-Lite show an interactive chart, others show a picture. Altair's default
+    loads three scripts from the Internet.
+    """
+    import altair as alt
+
+    if alt.renderers.active == "default":
+        alt.renderers.register("offline", render_for_notebook)
+        alt.renderers.enable("offline")
+
+
+def render_for_notebook(spec: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Return a Vega-Lite specification and its SVG by their MIME types."""
+    version = spec.get("$schema", "/v6").rpartition("/v")[2].partition(".")[0]
+    vega_lite = f"application/vnd.vegalite.v{version}+json"
+    return {vega_lite: spec, "image/svg+xml": render_chart("svg", spec).decode()}
 
 
 def write_chart(chart: Any, path: Path) -> None:
     """Write a chart of altair, however large, in the format of the file's name.
 
-    It is written whole or not at all. The same chart gives the same bytes, but for PDF, whose
-    objects come in any order. An HTML file needs no network. Raises :class:`UsageError` for a
-    name that ends with no known format.
+    The file is written whole or not at all. The same chart gives the same bytes, except for PDF. An
+    HTML file needs no network. Raises :class:`UsageError` for an unknown format.
     """
     import altair as alt  # heavy: only if something is drawn
 
@@ -82,19 +101,19 @@ def render_chart(form: str, spec: dict[str, Any]) -> bytes:
 
 
 def convert_to_png(svg: bytes) -> bytes:
-    """Return the PNG of a figure by its SVG, in which it was laid out already."""
+    """Return the SVG of a figure as PNG."""
     import vl_convert
 
     return vl_convert.svg_to_png(svg.decode(), scale=SCALE)
 
 
 def set_width(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a specification with a width in pixels where it has that of its container."""
+    """Return a specification with a width in pixels in place of that of the container."""
     return spec | {"width": WIDTH} if spec.get("width") == "container" else spec
 
 
 def _numbered_anew(svg: str) -> str:
-    """Return an SVG whose clip paths are counted from 1, not on from the figure before."""
+    """Return an SVG whose clip paths are numbered from 1."""
     numbers: dict[str, int] = {}
 
     def counted(match: re.Match[str]) -> str:
@@ -109,11 +128,11 @@ _BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
 
 
 def make_drawable(spec: Any, *, is_data: bool = False) -> Any:
-    """Return a Vega-Lite specification without the texts that break the drawing library.
+    """Return a Vega-Lite specification without texts that break the drawing library.
 
-    Control characters, for which the library that draws ends the process, are shown as numbers.
-    Vega-Lite puts titles, and names of fields that have none, into expressions between quotation
-    marks that a backslash before one would end. Columns of data may have these names.
+    Control characters, which end the process of the drawing library, are shown as numbers.
+    Backslashes in titles are replaced, since Vega-Lite puts titles (or names of fields) between
+    quotation marks into expressions.
     """
     if isinstance(spec, list | tuple):
         return [make_drawable(item, is_data=is_data) for item in spec]

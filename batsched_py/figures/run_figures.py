@@ -1,10 +1,10 @@
 """Draws figures of one run: its schedule, busy processors, the queue, submissions.
 
 Each function takes a :class:`batsched_py.Result` and returns a chart of altair whose ``data`` is a
-frame. The axis of time has dates if the log's are known, unless a ``unit`` is asked for. Step
-functions are exact; of very many steps the means over equal parts are shown, with the least and the
-most as a band, and the subtitle says so. No chart has more rows than altair takes without being
-asked. A chart is as wide as ``chart.properties(width=...)`` says, ``"container"`` too.
+frame. The time axis has dates if the log has them, unless you choose a ``unit``. Step functions are
+exact; very many steps become means over equal parts, with a band from the least to the most, and a
+note in the subtitle. No chart has more rows than altair accepts. ``chart.properties(width=...)``
+sets the width in pixels, or ``"container"``. Notebooks show charts without a network.
 
 >>> draw_schedule(result) & draw_queue(result)  # doctest: +SKIP
 """
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.figures.chart_files import show_charts_offline
 from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
 from batsched_py.processors.sets import from_text
@@ -35,14 +36,16 @@ from batsched_py.units import DAY, HOUR, WEEK
 if TYPE_CHECKING:
     from batsched_py.run.result import Result
 
+show_charts_offline()
+
 WIDTH, HEIGHT = 640, 300
 """Default size of a chart in pixels."""
 MOST_RECTANGLES = 4_000
-"""Of a schedule; altair refuses frames of more than 5000 rows."""
+"""Most rectangles of a schedule; altair refuses frames of more than 5000 rows."""
 READABLE_RECTANGLES = 1_500
-"""Of a schedule without a chosen window."""
+"""Most rectangles of a schedule without a chosen window."""
 _MOST_BINS = 300
-"""Of submissions, unless the width of a bin is given or they are weeks."""
+"""Most bins of submissions, unless you choose the width of a bin."""
 _BINS = {"hour": HOUR, "day": DAY, "week": WEEK}
 _COLOURED = len(palette.CATEGORIES) - 1
 _CARRIED = ("job_id", "user", "requested_number_of_resources", "allocated_resources", "colour")
@@ -86,7 +89,7 @@ def draw_schedule(
     top = max(run.settings["nb_processors"], highest + 1)
     processors = alt.Scale(domain=[-0.5, top - 0.5], nice=False)
     marked: Chart = alt.Chart(data).mark_rect(clip=True, fillOpacity=0.7, strokeWidth=0.5)
-    drawn = marked.encode(
+    chart = marked.encode(
         x=axis.encode_x("time", *axis.to_axis(np.array([begin, end]))),
         x2=alt.X2("until"),
         y=alt.Y("low:Q", title="processor", scale=processors),
@@ -97,8 +100,8 @@ def draw_schedule(
     if colours.groups and colours.title:
         picked = alt.selection_point(name="picked", fields=["colour"], bind="legend")
         opacity = alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.15))
-        drawn = drawn.encode(opacity=opacity).add_params(picked)
-    return _finished(drawn, "Schedule", _window_notes(ran, begin, end, time))
+        chart = chart.encode(opacity=opacity).add_params(picked)
+    return _finished(chart, "Schedule", _window_notes(ran, begin, end, time))
 
 
 def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
@@ -119,7 +122,7 @@ def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Ch
     colours = {"busy": palette.BLUE, "demand": palette.VERMILION, "machine": palette.BLACK}
     layers = _layers(run, steps, time, colours)
     y = {"title": "processors", "scale": alt.Scale(domain=[0, top], nice=False)}
-    drawn = alt.layer(
+    chart = alt.layer(
         layers.draw_area("busy", y),
         layers.draw_line("demand", y, strokeWidth=0.8),
         layers.draw_line("busy", y),
@@ -127,7 +130,7 @@ def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Ch
         layers.draw_hover(),
         *layers.draw_names(),
     )
-    return _finished(drawn, "Utilisation", _notes_of(ran, notes))
+    return _finished(chart, "Utilisation", _notes_of(ran, notes))
 
 
 def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
@@ -147,13 +150,13 @@ def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
     }
     left = {"title": "waiting jobs", "scale": scales["jobs"], "axis": _WHOLE}
     right = {"title": "processors of these", "scale": scales["processors"], "axis": _WHOLE}
-    drawn = alt.layer(
+    chart = alt.layer(
         alt.layer(layers.draw_area("jobs", left), layers.draw_line("jobs", left)),
         layers.draw_line("processors", right, strokeWidth=1),
         layers.draw_hover(),
         *layers.draw_names(),
     ).resolve_scale(y="independent")
-    return _finished(drawn, "Queue", _notes_of(ran, steps.notes))
+    return _finished(chart, "Queue", _notes_of(ran, steps.notes))
 
 
 def draw_submissions(
@@ -303,11 +306,11 @@ class Colours(msgspec.Struct, frozen=True, eq=False):
     """The colours of the jobs in a schedule."""
 
     values: pd.Series[Any]
-    """Of each job: a number, or the name of its group."""
+    """For each job: a number, or the name of its group."""
     groups: tuple[str, ...] = ()
-    """In the order of the legend; none for numbers."""
+    """The groups in the order of the legend; none for numbers."""
     title: str | None = None
-    """Of the legend; None: there is none."""
+    """The title of the legend; None: no legend."""
 
     @classmethod
     def by_column(cls, shown: pd.DataFrame, colour: str | None) -> Colours:

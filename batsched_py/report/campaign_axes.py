@@ -14,9 +14,9 @@ from batsched_py.report.formatting import is_nothing, to_words
 from batsched_py.support.terminal_text import one_line
 
 REPEATED = ("replication", "seed", "shake")
-"""Axes over whose values means are taken: they repeat a run and do not change the question."""
+"""Axes that repeat runs: reports show means over their values."""
 INPUTS = ("log", "workload", "input")
-"""Axes that are never compared: another log has other people."""
+"""Axes that are never compared: another log has other users."""
 _POLICY = ("scheduler", "scheduler_options")
 _USERS = ("users", "user_options", "sessions")
 NONE = "none"
@@ -29,13 +29,13 @@ class CampaignAxes(msgspec.Struct, frozen=True):
     """The options that vary in a campaign, by their purpose in the report."""
 
     compared: str | None
-    """Its values, policies as a rule, stand beside the first of them; None: there is no such."""
+    """The axis whose values, usually policies, are compared with its first value; None: none."""
     users: str | None
-    """Its values are user models; None if all runs have the same, or if they are compared."""
+    """The axis of user models; None if all runs have the same, or if they are compared."""
     others: tuple[str, ...]
-    """All other axes that do not repeat runs."""
+    """All other axes, except those that repeat runs."""
     repeats: tuple[str, ...]
-    """Those that repeat runs: see :data:`REPEATED`."""
+    """The axes that repeat runs: see :data:`REPEATED`."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def find_compared_axis(runs: pd.DataFrame, axes: Sequence[str]) -> str | None:
 
 
 def decides(runs: pd.DataFrame, axis: str, settings: Sequence[str]) -> bool:
-    """Tell whether an axis determines the values of ``settings``, and they vary."""
+    """Return whether an axis determines the values of ``settings``, and they vary."""
     if axis in settings:
         return True
     there = [name for name in settings if name in runs and name != axis]
@@ -92,8 +92,8 @@ def format_axis(axis: str) -> str:
 def shorten_names(values: Iterable[Any]) -> dict[Any, str]:
     """Return a short name for each value of an axis; all names differ.
 
-    ``file.py:Class`` becomes ``Class``, a path the name of its file, unless two would read the
-    same: these keep as many folders as tell them apart.
+    ``file.py:Class`` becomes ``Class``, a path the name of its file. Equal names keep as many
+    folders as make them differ.
     """
     forms = {value: _forms(NONE if is_nothing(value) else _text(value)) for value in values}
     longest = max(map(len, forms.values()), default=0)

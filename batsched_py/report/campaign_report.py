@@ -15,6 +15,7 @@ import pandas as pd
 from batsched_py.campaign.campaign_folder import REPORTS
 from batsched_py.errors import PluginError
 from batsched_py.plugins.plugin_files import load_file
+from batsched_py.report.answers import describe_changes, describe_levels
 from batsched_py.report.campaign_axes import (
     CampaignAxes,
     classify_axes,
@@ -24,12 +25,17 @@ from batsched_py.report.campaign_axes import (
     shorten_names,
 )
 from batsched_py.report.document import Figure, Part, Report, Table, Text
-from batsched_py.report.formatting import to_italics, to_words
+from batsched_py.report.formatting import to_italics
 from batsched_py.report.kit.selection import Runs, slug
 from batsched_py.report.kit.tables import sections
 from batsched_py.report.less_work import NO_GAIN
 from batsched_py.report.metric_figures import draw_metric
-from batsched_py.report.metric_matrix import has_intervals, make_metric_matrix, make_site_tables
+from batsched_py.report.metric_matrix import (
+    has_intervals,
+    list_changes,
+    make_metric_matrix,
+    make_site_tables,
+)
 from batsched_py.report.metric_words import (
     FURTHER,
     OF_REACTING_USERS,
@@ -49,7 +55,7 @@ from batsched_py.support.statistics import FEWEST
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
-_PART = "Not all runs of the study are here, so no claim is said to hold."
+_PART = "Only a part of the study's runs is here, so no claim is confirmed."
 
 
 def make_campaign_report(results: CampaignResults, named: str | None = None) -> Report:
@@ -57,9 +63,9 @@ def make_campaign_report(results: CampaignResults, named: str | None = None) -> 
 
     Its title is that of the campaign file, if the file has one.
 
-    ``named`` is the ``path/to/file.py:function`` that somebody asks for. Results name a report only
-    by its entry point; if they name a file, the report is a plain one and says so. Raises
-    :class:`PluginError` for a study whose code does not work.
+    ``named`` is a ``path/to/file.py:function`` that makes the report. Without it, only installed
+    studies make their reports: if the campaign file names code in a file, the report is a plain
+    one with a caution. Raises :class:`PluginError` for a study whose code fails.
     """
     left_out = None if named else explain_left_out_code(results)
     place = None if left_out else named or results.report_name
@@ -67,13 +73,13 @@ def make_campaign_report(results: CampaignResults, named: str | None = None) -> 
     if place is not None and results.is_part:
         report = _of_part(report)
     caution = _caution(results) if named or results.report_name else ""
-    note = f"**{left_out}**\n\n" if left_out else ""
-    summary = f"{_failed_runs(results)}{note}{caution}{report.summary}"
-    return msgspec.structs.replace(report, title=results.title or report.title, summary=summary)
+    found = (_failed_runs(results), left_out or "", caution, *report.cautions)
+    cautions = tuple(filter(None, found))
+    return msgspec.structs.replace(report, title=results.title or report.title, cautions=cautions)
 
 
 def _of_part(report: Report) -> Report:
-    """Return the report of a study on a part of its runs, which can refute claims only."""
+    """Return the report of a study on a part of its runs, which can only refute claims."""
     if not report.verdicts:
         return report
     judged = [
@@ -82,8 +88,8 @@ def _of_part(report: Report) -> Report:
         else of
         for of in report.verdicts
     ]
-    summary = f"**{_PART}**\n\n{report.summary}"
-    return msgspec.structs.replace(report, verdicts=tuple(judged), summary=summary)
+    cautions = (_PART, *report.cautions)
+    return msgspec.structs.replace(report, verdicts=tuple(judged), cautions=cautions)
 
 
 def explain_left_out_code(results: CampaignResults) -> str | None:
@@ -93,8 +99,8 @@ def explain_left_out_code(results: CampaignResults) -> str | None:
         return None
     place, command = (text.replace("`", "'") for text in (name, _command(name, results.out)))
     return (
-        f"This is a plain report: the one of the study is code in a file, `{place}`, which is run "
-        f"only if you name it. If you trust that code: `{command}`."
+        f"This is the plain report. The study's report is code in a file, `{place}`. If you trust "
+        f"that code, run `{command}`."
     )
 
 
@@ -133,22 +139,19 @@ def _failed_runs(results: CampaignResults) -> str:
         for axis in names
         if axis in of_first
     )
-    lost = f"; nothing is left of {', '.join(missing)}" if missing else ""
+    lost = f"; all runs of {', '.join(missing)} failed" if missing else ""
     why = (message.splitlines() or ["no message"])[0].replace("`", "'")
     return (
-        f"**{len(failures)} of {results.nb_planned} runs failed and left no numbers here{lost}.** "
-        f"The first{f' ({which})' if which else ''}: `{why}`\n\n"
+        f"**{len(failures)} of {results.nb_planned} runs failed and are missing here{lost}.** "
+        f"The first{f' ({which})' if which else ''}: `{why}`"
     )
 
 
 def _caution(results: CampaignResults) -> str:
     """Return a warning about the verdicts of a small or synthetic study, as Markdown."""
-    cautions = []
-    if results.is_quick:
-        cautions.append("the quick size of the study, too small to judge anything by")
-    if results.is_synthetic:
-        cautions.append("on the sample log, which is synthetic")
-    return f"**This is {', and '.join(cautions)}.**\n\n" if cautions else ""
+    cautions = ["the quick size of the study is too small for conclusions"] * results.is_quick
+    cautions += ["the sample log is synthetic"] * results.is_synthetic
+    return f"**Caution: {', and '.join(cautions)}.**" if cautions else ""
 
 
 def _report_failed(file: str, command: str, error: BaseException) -> str:
@@ -159,7 +162,9 @@ def _report_failed(file: str, command: str, error: BaseException) -> str:
         line for line in lines if Path(line.filename).resolve().is_relative_to(folder)
     ] or lines
     where = f"{of_study[-1].filename}:{of_study[-1].lineno}"
-    return f"{where}: {type(error).__name__}: {error}; the runs are kept: mend it, then `{command}`"
+    return (
+        f"{where}: {type(error).__name__}: {error}; the runs are kept: fix it, then run `{command}`"
+    )
 
 
 def _command(place: str, out: Path) -> str:
@@ -168,26 +173,24 @@ def _command(place: str, out: Path) -> str:
 
 
 _DRAWN = 4
-"""Metrics that have a figure."""
-_TOLD = 6
-"""Rows that the summary names as doing less work."""
+"""Number of metrics with a figure."""
+_SHAKE = (
+    "`shake = [0, 1, 2, 3, 4]` in `[run]` repeats each run with simultaneous events in another "
+    "order"
+)
 UNKNOWN_CHANCE = (
-    "**Nothing was repeated, so nothing is known about chance**: another order of what happens in "
-    "the same instant, or other weeks of the same users, might turn a small difference around. "
-    "`shake = [0, 1, 2, 3, 4]` in `[run]` repeats each run with another order of simultaneous "
-    "events; `replications = 5` at the top of the file with other seeds, where users are drawn by "
-    "chance (such as `feedback` with `resampled = true`)."
+    f"**Each combination ran once, so the effect of chance is unknown.** {_SHAKE}. "
+    "`replications = 5` repeats it with other seeds, for users who are drawn by chance "
+    "(such as `feedback` with `resampled = true`)."
 )
 EQUAL_RUNS = (
-    "**The repeated runs do not differ from each other, so nothing is known about chance**: "
-    "nothing is drawn at random here. `shake = [0, 1, 2, 3, 4]` in `[run]` repeats each run with "
-    "another order of simultaneous events; users that are drawn by chance (such as `feedback` with "
-    "`resampled = true`) differ by seed."
+    "**The repeated runs are equal, so the effect of chance is unknown.** Nothing in them depends "
+    f"on the seed. {_SHAKE}; drawn users (such as `feedback` with `resampled = true`) differ by "
+    "seed."
 )
 FEW_RUNS = (
-    f"**Too few runs were repeated, so nothing is known about chance**: with {FEWEST} or more runs "
-    "of a combination, its numbers have an interval. `replications` and `shake` in the campaign "
-    "file set how many there are."
+    f"**Fewer than {FEWEST} repetitions, so the effect of chance is unknown.** Set `replications` "
+    "or `shake` in the campaign file."
 )
 
 
@@ -205,50 +208,62 @@ def make_plain_report(results: CampaignResults) -> Report:
     tables = [matrix for matrix in matrices if isinstance(matrix, Table)]
     figures = [_figure(runs, axes, metric) for metric in main[:_DRAWN]]
     parts: list[tuple[str, Iterable[Part | None]]] = [
-        (_question(axes), matrices),
+        ("Metrics", matrices),
         ("Figures", figures),
-        ("Sites", make_site_tables(results, axes)),
+        ("Grid sites", make_site_tables(results, axes)),
         ("Further metrics", [_further(runs, axes, further)]),
     ]
-    words = [("What the words mean", [make_glossary([*main, *further]), make_names_table(results)])]
+    words = [("Metrics and names", [make_glossary([*main, *further]), make_names_table(results)])]
     return Report(
         title=title,
         source="",
         sections=(*sections(parts), *sections(words, for_reference=True)),
-        summary=_summary(_lines(results, axes, main), tables, axes, _chance(runs, axes, main)),
+        summary="\n".join(f"- {line}" for line in describe_setup(results, axes)),
+        answer=_answer(runs, tables, axes, main),
+        cautions=tuple(_cautions(results, runs, tables, axes, main)),
     )
 
 
+def _answer(
+    runs: pd.DataFrame, matrices: Sequence[Table], axes: CampaignAxes, metrics: list[ShownMetric]
+) -> str:
+    """Return the changes against the first compared value, or the values of the main metric."""
+    changes = [of for matrix in matrices for of in list_changes(matrix, axes, metrics)]
+    if axes.compared is not None and (found := describe_changes(changes)):
+        first = shorten_names(runs[axes.compared].unique())[runs[axes.compared].iloc[0]]
+        return f"Compared with {to_italics(first)}:\n\n{found}"
+    if not metrics:
+        return ""
+    names = [f"{label}_name" for label in axes.labels]
+    rows = [row for matrix in matrices for row in matrix.frame.to_dict("records")]
+    return " ".join(
+        describe_levels(
+            of, [(", ".join(row[name] for name in names), row[of.name]) for row in rows]
+        )
+        for of in metrics[:3]
+    )
+
+
+def _cautions(
+    results: CampaignResults,
+    runs: pd.DataFrame,
+    matrices: Sequence[Table],
+    axes: CampaignAxes,
+    metrics: Sequence[ShownMetric],
+) -> Iterator[str]:
+    if results.metric is not None and results.metric not in {metric.name for metric in metrics}:
+        yield f"**No run has the metric `{results.metric}`** of the campaign file."
+    if any(matrix.frame["less_work"].any() for matrix in matrices):
+        yield NO_GAIN
+    if matrices and not has_intervals(matrices):
+        yield _chance(runs, axes, metrics)
+
+
 def _figure(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figure | None:
-    """Return the figure of a metric; of lateness without users who do not react, as it is 0."""
+    """Return the figure of a metric; rigid replay, whose lateness is 0, has no figure of it."""
     if metric.name == "mean_lateness" and find_reaction(runs) is not False:
         runs = runs[list_reactions(runs).map(lambda of_run: of_run is not False)]
     return draw_metric(runs, axes, metric)
-
-
-def _question(axes: CampaignAxes) -> str:
-    if axes.compared is None:
-        return "Metrics"
-    what = "policies" if axes.compared == "scheduler" else to_words(axes.compared)
-    return f"{what.capitalize()} compared"
-
-
-def _lines(
-    results: CampaignResults, axes: CampaignAxes, metrics: Sequence[ShownMetric]
-) -> Iterator[str]:
-    """Yield what was simulated; and that the main metric is not there, if so."""
-    yield from describe_setup(results, axes)
-    if results.metric is not None and results.metric not in {metric.name for metric in metrics}:
-        yield f"**No run has the metric `{results.metric}`**, which the campaign file names"
-
-
-def _summary(
-    lines: Iterable[str], matrices: Sequence[Table], axes: CampaignAxes, chance: str
-) -> str:
-    text = _less_work(matrices, axes) + "\n".join(f"- {line}" for line in lines)
-    if has_intervals(matrices) or not matrices:
-        return text
-    return f"{text}\n\n{chance}"
 
 
 def _chance(runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]) -> str:
@@ -261,42 +276,28 @@ def _chance(runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetri
     return FEW_RUNS if differ else EQUAL_RUNS
 
 
-def _less_work(matrices: Sequence[Table], axes: CampaignAxes) -> str:
-    """Return which rows of the matrices do less work than those beside them, as Markdown."""
-    names = [f"{label}_name" for label in reversed(axes.labels)]  # the compared one first
-    found = [
-        f"{to_italics(', '.join(row[name] for name in names))} {row['less_work']}"
-        for matrix in matrices
-        for _, row in matrix.frame.iterrows()
-        if row["less_work"]
-    ]
-    more = f" (and {len(found) - _TOLD} more rows)" if len(found) > _TOLD else ""
-    told = f"{'; '.join(found[:_TOLD])}{more}"
-    return f"**Less work is done in some runs**: {told}. {NO_GAIN}\n\n" * bool(found)
-
-
 def _matrices(
     runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]
 ) -> Iterator[Part]:
-    """Yield a matrix for each user model, with a text on how to read it if users react."""
+    """Yield a matrix for each user model, and how to interpret it if users react."""
     base = runs[axes.compared].iloc[0] if axes.compared is not None else None
-    told = set()
+    explained = set()
     for name, group in _facets(runs, axes):
         reacting = find_reaction(group)
         there = choose_metrics(
             group, choose_main_metrics(metrics[0].name, reacting) if metrics else []
         )
         of_group = {metric.name for metric in there}
-        if reacting in REACTING and of_group & set(OF_REACTING_USERS) and reacting not in told:
+        if reacting in REACTING and of_group & set(OF_REACTING_USERS) and reacting not in explained:
             names = ", ".join(_users_who(reacting, runs, axes))
             yield Text(f"{to_italics(names)}: {REACTING[reacting]}")
-            told.add(reacting)
+            explained.add(reacting)
         matrix = make_metric_matrix(
             group,
             axes,
-            [metric for metric in metrics if metric.name in of_group],  # in units of the page
+            [metric for metric in metrics if metric.name in of_group],  # all in the same units
             name=slug("matrix", name),
-            title=f"Users: {name}" if name else "All runs",
+            title=f"User model {name}" if name else "All runs",
             base=base,
         )
         if matrix is not None:
@@ -328,4 +329,6 @@ def _further(
     """Return the means of further metrics, without changes."""
     compared = () if axes.compared is None else (axes.compared,)
     alone = CampaignAxes(None, axes.users, (*axes.others, *compared), axes.repeats)
-    return make_metric_matrix(runs, alone, metrics, name="further", title="Means over the runs")
+    return make_metric_matrix(
+        runs, alone, metrics, name="further", title="Means over repeated runs"
+    )

@@ -1,4 +1,4 @@
-"""Puts the claims of several campaigns on one page, with verdicts and commands to repeat them."""
+"""Collects the claims of several campaigns in one report, with verdicts and commands."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     command: str
-    """Repeats it."""
+    """The command that repeats the campaign."""
     nb_runs: int
-    """Those that have finished."""
+    """The number of finished runs."""
     nb_planned: int
     title: str
     source: str
     verdicts: tuple[Verdict, ...]
-    """Verdicts on claims that the runs are about, without their evidence."""
+    """Verdicts on the tested claims, without their evidence."""
     nb_untouched: int = 0
-    """Number of claims that the runs are not about."""
+    """Number of claims that the runs do not test."""
     cautions: tuple[str, ...] = ()
     revision: str = ""
-    """That of the code which ran them, "" if it is not known."""
+    """The revision of the code that ran them, "" if unknown."""
     judged_by: str = ""
-    """The revision of the code that has judged them, "" if it is not known."""
+    """The revision of the code that judged them, "" if unknown."""
 
 
 def judge_campaign(report: Report, **about: Any) -> Judged:
@@ -43,13 +43,12 @@ def judge_campaign(report: Report, **about: Any) -> Judged:
         for of in report.verdicts
         if of.holds is not None or of.effect
     )
-    cautions = [line for line in report.summary.split("\n\n") if line.startswith("**This is ")]
     return Judged(
         title=report.title,
         source=report.source,
         verdicts=touched,
         nb_untouched=len(report.verdicts) - len(touched),
-        cautions=tuple(cautions),
+        cautions=tuple(of for of in report.cautions if of.startswith("**Caution")),
         **about,
     )
 
@@ -57,30 +56,32 @@ def judge_campaign(report: Report, **about: Any) -> Judged:
 def collect_claims(title: str, judged: Sequence[Judged]) -> Report:
     """Return a report of all claims: by study, by claim and by campaign.
 
-    That has a table of its claims, with source, tally and command. Of claims that the runs of a
-    campaign do not touch it has the number.
+    The section of a campaign has a table of claims, with source, tally and command, and the number
+    of claims that its runs do not test.
     """
     verdicts = tuple(of for each in judged for of in each.verdicts)
-    told = [each for each in judged if has_claims(each)]
-    sections = (Section(f"{each.title}: {each.name}", _parts(each)) for each in told)
-    overview = Section("All campaigns", (*_claims(told), _campaigns(told)) if told else ())
+    with_claims = [each for each in judged if has_claims(each)]
+    sections = (Section(f"{each.title}: {each.name}", _parts(each)) for each in with_claims)
+    overview = Section(
+        "All campaigns", (*_claims(with_claims), _campaigns(with_claims)) if with_claims else ()
+    )
     return Report(
         title=title,
         source="",
-        sections=(overview, *sections) if told else (),
-        summary=f"{len(verdicts)} claims of {len(told)} campaigns: {count_verdicts(verdicts)}.",
+        sections=(overview, *sections) if with_claims else (),
+        summary=f"{len(with_claims)} campaigns: {count_verdicts(verdicts)}.",
     )
 
 
 def has_claims(judged: Judged) -> bool:
-    """Tell whether the report of a campaign has any claims."""
+    """Return whether the report of a campaign has any claims."""
     return bool(judged.verdicts) or judged.nb_untouched > 0
 
 
-def _claims(told: Sequence[Judged]) -> Iterator[Table]:
+def _claims(with_claims: Sequence[Judged]) -> Iterator[Table]:
     """Yield what holds by study, and by claim: how often it was judged, and how."""
     by_study: dict[str, dict[str, list[bool | None]]] = {}
-    for each in told:
+    for each in with_claims:
         answers = by_study.setdefault(each.title.partition(":")[0], {})
         for of in each.verdicts:
             answers.setdefault(of.claim, []).append(of.holds)
@@ -99,9 +100,9 @@ def _counts(answers: Sequence[bool | None]) -> dict[str, Any]:
     return {name: answers.count(answer) for answer, name in _COUNTS.items()}
 
 
-def _campaigns(told: Sequence[Judged]) -> Table:
+def _campaigns(with_claims: Sequence[Judged]) -> Table:
     rows = []
-    for each in told:
+    for each in with_claims:
         row: dict[str, Any] = {"campaign": each.name}
         row |= _counts([of.holds for of in each.verdicts]) | {"runs": _of_planned(each)}
         rows.append(row | {"run by": each.revision, "judged by": each.judged_by})
@@ -114,11 +115,11 @@ def _of_planned(judged: Judged) -> str:
     return f"{judged.nb_runs:,}{of}"
 
 
-_COUNTS = {True: "hold", False: "do not", None: "cannot be told"}
+_COUNTS = {True: "hold", False: "do not", None: "inconclusive"}
 _BY_STUDY = """\
-How many claims hold wherever they were judged (campaigns, logs, readings), hold nowhere, cannot \
-be told anywhere, or differ."""
-_EACH_CLAIM = "How often each was judged (campaigns, logs, readings), and how."
+How many claims hold in all campaigns, logs and interpretations, hold in none, are inconclusive in \
+all, or differ."""
+_EACH_CLAIM = "How often each was judged (campaigns, logs, interpretations), with each result."
 
 
 def _parts(judged: Judged) -> tuple[Part, ...]:
@@ -126,14 +127,14 @@ def _parts(judged: Judged) -> tuple[Part, ...]:
     if judged.nb_runs < judged.nb_planned:
         head.append(f"**Only {_of_planned(judged)} runs have finished.**")
     if judged.nb_untouched:
-        head.append(f"Of {judged.nb_untouched} further claims these runs say nothing.")
+        head.append(f"These runs do not test {judged.nb_untouched} further claims.")
     rows = [
         {
             "claim": of.claim,
             "log": of.log,
             "verdict": format_verdict(of),
             "effect": of.effect,
-            "reading": of.reading,
+            "interpretation": of.reading,
         }
         for of in judged.verdicts
     ]

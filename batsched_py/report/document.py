@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Kind = Literal["", "ours", "published", "difference"]
-"""What a column holds: ours and published ones are set beside each other."""
+"""The content of a column: a simulated value (``ours``), a published one, or their difference."""
 
 
 class Column(msgspec.Struct, frozen=True):
     """A shown column of a table, with its format; the CSV file of the table has all digits."""
 
     name: str
-    """Of the column in :attr:`Table.frame`."""
+    """The name of the column in :attr:`Table.frame`."""
     title: str = ""
     """Its heading, with the unit; the name if empty."""
     decimals: int | None = None
     """Digits after the point; None for four significant digits (integers as they are)."""
     kind: Kind = ""
     scale: float = 1.0
-    """What is shown is the frame's number divided by this: 3600 for hours of seconds."""
+    """The value is divided by this number: 3600 shows seconds as hours."""
     below: str = ""
-    """A column of texts that stand below these values, in small type; none if empty."""
+    """A column of texts to show below these values, in small type; none if empty."""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -42,9 +42,9 @@ class Table(msgspec.Struct, frozen=True):
     title: str
     frame: pd.DataFrame
     columns: tuple[Column, ...] = ()
-    """Those shown, in order; all if empty."""
+    """The columns to show, in order; all if empty."""
     note: str = ""
-    """Markdown below the table: units, over what, what differs."""
+    """Markdown below the table, for example units."""
     marks: tuple[tuple[int, str], ...] = ()
     """Cells to emphasise: row number in the frame, name of the column."""
 
@@ -64,7 +64,7 @@ class Table(msgspec.Struct, frozen=True):
 class Figure(msgspec.Struct, frozen=True, dict=True):
     """A figure: a Vega-Lite chart, of altair or as a dictionary, with its data.
 
-    One can hover and zoom it in HTML; it is written as PNG, SVG and the CSV of its data as well.
+    HTML shows it with tooltips and zoom. Files have it as PNG and SVG, and its data as CSV.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Text(msgspec.Struct, frozen=True):
 
 
 Part = Table | Figure | Text
-"""What a section has."""
+"""A part of a section."""
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ class Section(msgspec.Struct, frozen=True):
     title: str
     parts: tuple[Part, ...]
     for_reference: bool = False
-    """Whether it is there to be looked up: it is on the page and in files, not in a terminal."""
+    """Whether readers only look things up there: HTML and files have it, a terminal does not."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -110,13 +110,13 @@ class Verdict(msgspec.Struct, frozen=True):
     claim: str
     """The claim, as a sentence."""
     holds: bool | None
-    """None if it is inconclusive: too few runs, or none about the claim."""
+    """None if it is inconclusive: there are too few runs, or none about the claim."""
     evidence: str
     """The numbers behind it, in a sentence or two (Markdown)."""
     log: str = ""
     """On which log, if that matters."""
     effect: str = ""
-    """The number that decides the verdict, with its interval and how many runs it is from."""
+    """The number that decides the verdict, with its interval and its number of runs."""
     reading: str = ""
     """The interpretation of the source that it depends on, if there are several."""
 
@@ -127,13 +127,16 @@ class Verdict(msgspec.Struct, frozen=True):
     @property
     def reasons(self) -> str:
         """Effect, interpretation and evidence of the verdict, in this order (Markdown)."""
-        told = [f"**{self.effect}**." if self.effect else ""]
-        told += [f"Reading: {self.reading}." if self.reading else "", self.evidence]
-        return " ".join(part for part in told if part)
+        effect = f"**{self.effect}**." if self.effect else ""
+        interpretation = f"Interpretation: {self.reading}." if self.reading else ""
+        return " ".join(filter(None, (effect, interpretation, self.evidence)))
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A report: title, summary, verdicts, and sections of tables, figures and texts."""
+    """A report: an answer, verdicts, sections of tables, figures and texts, and a summary.
+
+    It begins with the answer, the number of claims that hold, and one figure.
+    """
 
     title: str
     source: str
@@ -141,19 +144,27 @@ class Report(msgspec.Struct, frozen=True):
     sections: tuple[Section, ...]
     verdicts: tuple[Verdict, ...] = ()
     summary: str = ""
-    """Markdown at the top: what was done, and what came out."""
+    """Markdown: how the report was made. Without an answer it comes first."""
     terms: tuple[tuple[str, str], ...] = ()
     """Words that the report uses, each with what it means (Markdown)."""
+    answer: str = ""
+    """Markdown: the result in one or two sentences with numbers."""
+    cautions: tuple[str, ...] = ()
+    """What restricts the answer, each a short paragraph of Markdown."""
+    figure: str = ""
+    """The name of the figure below the answer; the first one if empty."""
 
     def __post_init__(self) -> None:
         names = [part.name for part in self.parts if not isinstance(part, Text)]
+        if self.figure and self.figure not in names:
+            raise ValueError(f"report {self.title!r}: there is no figure {self.figure!r}")
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"report {self.title!r}: several parts have the name {twice[0]!r}")
 
     def __repr__(self) -> str:
-        """Return the title, the summary, and the names of tables and figures."""
-        lines = [self.title, *([self.summary] if self.summary else [])]
+        """Return the title, the answer, and the names of tables and figures."""
+        lines = [self.title, *filter(None, [self.answer or self.summary])]
         for kind, parts in (("tables", self.tables), ("figures", self.figures)):
             lines.append(f"{kind}: {', '.join(part.name for part in parts) or 'none'}")
         return "\n  ".join(lines)
@@ -172,6 +183,12 @@ class Report(msgspec.Struct, frozen=True):
     def figures(self) -> list[Figure]:
         """The figures of all sections."""
         return [part for part in self.parts if isinstance(part, Figure)]
+
+    @property
+    def main_figure(self) -> Figure | None:
+        """The figure below the answer."""
+        wanted = (of for of in self.figures if self.figure in ("", of.name))
+        return next(wanted, None)
 
 
 def _check_name(name: str) -> None:

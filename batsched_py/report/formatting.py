@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batsched_py.report.document import Column, Table, Verdict
+from batsched_py.report.document import Column, Report, Table, Verdict
 from batsched_py.support.terminal_text import one_line
 
 NOTHING = "\N{EN DASH}"
-"""What stands where there is no value."""
+"""The text of a missing value."""
 DIGITS = 4
 """Significant digits of a number, if the column says nothing else."""
 _LARGE = 1e9  # from here on, and below _SMALL, with an exponent
 _SMALL = 1e-4
-WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
+WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 SYMBOLS = {True: "\N{CHECK MARK}", False: "\N{BALLOT X}", None: "?"}
 
 
@@ -77,7 +77,7 @@ def listed(items: Iterable[Any]) -> str:
 
 
 def is_nothing(value: Any) -> bool:
-    """Tell whether a value is None, nan, NaT or pandas' NA."""
+    """Return whether a value is None, nan, NaT or pandas' NA."""
     if value is None:
         return True
     missing = pd.isna(value)
@@ -85,7 +85,7 @@ def is_nothing(value: Any) -> bool:
 
 
 def is_numeric(table: Table, column: Column) -> bool:
-    """Tell whether a column holds numbers only, so that it is aligned to the right."""
+    """Return whether a column holds numbers only, so that it is aligned to the right."""
     values = [value for value in table.frame[column.name] if not is_nothing(value)]
     return bool(values) and all(
         isinstance(value, Real) and not isinstance(value, bool) for value in values
@@ -137,16 +137,42 @@ def format_verdict(judged: Verdict) -> str:
 
 
 def count_verdicts(verdicts: tuple[Verdict, ...]) -> str:
-    """Return the number of verdicts of each kind as text: "3 hold, 1 does not hold", or "none"."""
+    """Return the number of verdicts of each kind: "2 of 4 claims hold, 1 does not"."""
     hold, fail, unknown = (
         sum(judged.holds is answer for judged in verdicts) for answer in (True, False, None)
     )
-    parts = [
-        (hold, "holds" if hold == 1 else "hold"),
-        (fail, "does not hold" if fail == 1 else "do not hold"),
-        (unknown, "cannot be told"),
-    ]
-    return ", ".join(f"{number} {words}" for number, words in parts if number) or "none"
+    if not verdicts:
+        return "no claims"
+    if unknown == len(verdicts) > 1:
+        return f"all {unknown} claims are inconclusive"
+    claims = f"claim{'s' if len(verdicts) > 1 else ''} hold{'s' if hold == 1 else ''}"
+    parts = [f"{hold or 'none'} of {len(verdicts)} {claims}"]
+    parts += [f"{fail} do{'es' if fail == 1 else ''} not"] if fail else []
+    parts += [f"{unknown} {'are' if unknown > 1 else 'is'} inconclusive"] if unknown else []
+    return ", ".join(parts)
+
+
+def format_answer(report: Report) -> str:
+    """Return what a report begins with, as Markdown: its answer and the number of its claims.
+
+    The default answer is the first claim that holds or does not; without claims, the summary.
+    """
+    if not report.verdicts:
+        return report.answer or report.summary
+    tally = count_verdicts(report.verdicts)
+    answer = report.answer
+    decided = [of for of in report.verdicts if of.holds is not None]
+    first, *_ = [*decided, *report.verdicts]
+    if not answer and (decided or first.effect):
+        on = f" on {first.log}" if first.log else ""
+        effect = f" ({first.effect})" if first.effect else ""
+        answer = f"{WORDS[first.holds].capitalize()}{on}: {first.claim.rstrip('.')}{effect}."
+    return f"**{tally[0].upper()}{tally[1:]}.** {answer}".rstrip()
+
+
+def format_method(report: Report) -> str:
+    """Return how a report was made (Markdown), "" if :func:`format_answer` has it already."""
+    return report.summary if report.answer or report.verdicts else ""
 
 
 def _number(value: Real, decimals: int | None) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from batsched_py.report.metric_words import find_reaction
 
-NO_GAIN = "Shorter waits of runs that do less work are no improvement."
+NO_GAIN = "Shorter waits are no improvement if runs do less work."
 LEAST = 0.01
 """Share of the work; smaller losses are not reported."""
 _NOT_MEASURED = ("warm_up", "cool_down")
@@ -26,21 +26,21 @@ def describe_less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
     """
     if not len(ours) or not len(base):
         return ""
-    told = []
+    reasons = []
     refused, before = compute_refused_share(ours), compute_refused_share(base)
     if refused > before:
-        told.append(f"refuses {_per_cent(refused)} of the jobs")
+        reasons.append(f"refuses {_per_cent(refused)} of the jobs")
     lost = 1 - _work(ours) / _work(base) if _is_comparable(ours, base) else 0.0
     if lost > LEAST:
-        told.append(f"does {_per_cent(lost)} less work")
-    return " and ".join(told)
+        reasons.append(f"does {_per_cent(lost)} less work")
+    return " and ".join(reasons)
 
 
 def compare_work(two: Mapping[str, pd.DataFrame]) -> str:
     """Return a text on the one of two groups of runs that does less work; "" if neither does."""
     (a, ours), (b, others) = two.items()
-    told = {a: describe_less_work(ours, others), b: describe_less_work(others, ours)}
-    return "; ".join(f"{name} {words}" for name, words in told.items() if words)
+    found = {a: describe_less_work(ours, others), b: describe_less_work(others, ours)}
+    return "; ".join(f"{name} {words}" for name, words in found.items() if words)
 
 
 def compute_refused_share(runs: pd.DataFrame) -> float:

@@ -26,7 +26,7 @@ _MOST_LINES = 12
 _MOST_PANELS = 12
 _PANEL_WIDTH = 360
 _BAR = 26
-"""Pixels of a bar with the space beside it."""
+"""Pixels of a bar with its space."""
 _LINES_HEIGHT = 240
 _MOST_TICKS = 12
 
@@ -154,16 +154,16 @@ def _chart(
     layered = alt.layer(*layers[: 2 if intervals else 1], data=data)
     chart: Chart = layered.transform_calculate(**in_unit).properties(height=height)
     if len(panels) == 1:
-        # The name of what has no other panel, so it is not taken for all that the report has.
+        # Other figures may have more panels than this one.
         title = {"title": alt.TitleParams(panels[0], anchor="start")} if panels[0] else {}
         chart = chart.properties(width="container", **title)
     else:
-        facet = alt.Facet("panel:N", sort=panels, title=None)
-        chart = chart.properties(width=_PANEL_WIDTH).facet(facet, columns=2)
+        facet, columns = alt.Facet("panel:N", sort=panels, title=None), 3 if len(panels) == 3 else 2
+        chart = chart.properties(width=_PANEL_WIDTH).facet(facet, columns=columns)
         if own_scale:
             own: dict[str, Any] = {own_scale: "independent"}
             chart = chart.resolve_scale(**own)
-        if len(panels) % 2:  # else the axis of the second column is below the missing panel
+        if len(panels) % columns:  # else an axis is below the missing panel
             chart = chart.resolve_axis(x="independent")
     return chart
 
@@ -177,14 +177,11 @@ def _tooltip(metric: ShownMetric, titles: Mapping[str, str]) -> list[alt.Tooltip
 def _caption(rows: Sequence[Row], across: str | None, left_out: int, own_scale: str) -> str:
     notes = []
     if any("low" in row for row in rows):
-        notes.append("Means over the repeated runs; thin lines are their 95 % intervals.")
-    begins = "begins at 0" if min(row["value"] for row in rows) >= 0 else "has 0 on it"
-    if across is None:
-        notes.append(f"The axis {begins}.")
-    else:
-        notes.append(f"The axis upwards {begins}, that of {format_axis(across)} need not.")
+        notes.append("Means over repeated runs with their 95 % intervals.")
+    if across is not None:
+        notes.append(f"The vertical axis includes 0, that of {format_axis(across)} need not.")
     if own_scale:
-        notes.append("Each panel has a scale of its own: do not compare across logs by eye.")
+        notes.append("Each panel has its own scale.")
     if left_out:
-        notes.append(f"{left_out} more panels are left out; the tables have all.")
+        notes.append(f"The tables have {left_out} more cases.")
     return " ".join(notes)

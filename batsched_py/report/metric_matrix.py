@@ -6,28 +6,28 @@ users) cancels; their intervals say whether other seeds may turn them around.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import floor, isnan, log10, nan
+from collections.abc import Iterator, Mapping, Sequence
+from math import isnan, nan
 from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 
+from batsched_py.report.answers import ANSWERED, INCONCLUSIVE, Change, count_places, format_signed
 from batsched_py.report.campaign_axes import CampaignAxes, fill_labels, format_axis, shorten_names
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import to_italics
 from batsched_py.report.kit.estimates import cells, mean_of_repeats
 from batsched_py.report.kit.selection import Runs, paired
-from batsched_py.report.less_work import NO_GAIN, describe_less_work
+from batsched_py.report.less_work import describe_less_work
 from batsched_py.report.metric_words import ShownMetric, choose_metrics
 from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 from batsched_py.support.statistics import FEWEST, Interval, paired_difference, paired_ratio
 from batsched_py.units import HOUR
 
-WITHIN = "within the spread"
-"""Said of a difference that other seeds may turn around."""
 SAME = "no difference"
+_MOST_ANSWERED = 3
 
 
 def make_metric_matrix(
@@ -41,12 +41,11 @@ def make_metric_matrix(
 ) -> Table | None:
     """Return a table with a row for each combination of labels and a column for each metric.
 
-    Below each value stands its change against the run of ``base``, the first value of the compared
-    axis, with the same other labels. The frame has all of it as numbers in SI units: ``METRIC``,
-    its ``_low`` and ``_high`` (95 % interval of the mean over replications), ``_change`` (a
-    fraction, or seconds of lateness) with the ends of its interval, and ``_words``. ``less_work``
-    says that a row refuses or leaves out more work than its base: no change of it is marked. None
-    if there are no runs or no metrics.
+    Below each value is its change against the run of ``base``, a value of the compared axis, with
+    the same other labels. The frame has numbers in SI units: ``METRIC``, its ``_low`` and ``_high``
+    (95 % interval of the mean over replications), ``_change`` (a fraction, or seconds of lateness)
+    with the ends of its interval, and ``_words``. ``less_work`` describes how a row does less work
+    than its base; no change of such a row is marked. None if there are no runs or no metrics.
     """
     rows = _in_order(list(_rows(runs, axes, metrics, base)), axes)
     if not rows or not metrics:
@@ -74,8 +73,36 @@ def make_metric_matrix(
     return Table(name, title, pd.DataFrame(rows), tuple(shown), note, tuple(decided))
 
 
+def list_changes(matrix: Table, axes: CampaignAxes, metrics: Sequence[ShownMetric]) -> list[Change]:
+    """Return the changes in a matrix that an answer names: of the main metric and few others."""
+    there = [metric for metric in metrics if f"{metric.name}_change" in matrix.frame]
+    late = [metric for metric in there if metric.is_difference]
+    more = [metric for metric in there[1:] if metric.name in ANSWERED and metric not in late]
+    chosen = [*there[:1], *late, *more[len(late) :]][:_MOST_ANSWERED]
+    others = [label for label in axes.labels if label != axes.compared]
+    varying = [
+        label for label in others if matrix.frame[label].nunique() > 1 or label == axes.users
+    ]
+    return [
+        Change(
+            row[f"{axes.compared}_name"],
+            ", ".join(
+                row[f"{label}_name"]
+                if isinstance(row[label], str)
+                else f"{format_axis(label)} {row[f'{label}_name']}"
+                for label in varying
+            ),
+            metric,
+            _change_in(row, metric.name),
+            row["less_work"],
+        )
+        for row in matrix.frame.to_dict("records")
+        for metric in chosen
+    ]
+
+
 def has_intervals(tables: Sequence[Table]) -> bool:
-    """Tell whether any number in the tables has an interval, since repeated runs differ."""
+    """Return whether any number in the tables has an interval, since repeated runs differ."""
     return any(
         bool(table.frame[column].notna().any())
         for table in tables
@@ -87,18 +114,20 @@ def has_intervals(tables: Sequence[Table]) -> bool:
 def format_change(change: Interval, unit: str, *, nb_runs: int = 0, same: bool = False) -> str:
     """Return a change as the lines below a number: ``+2.6 %``, then ``(+1.1 to +4.2)``.
 
-    Further lines say if its interval has a 0 inside, and if it is over fewer pairs of runs than
-    the number is over runs (``nb_runs``); ``same``: all runs are equal.
+    Further lines mark an interval that contains 0, and a number of pairs below ``nb_runs``, the
+    number of runs. ``same``: all runs are equal.
     """
     if isnan(change.value):
         return ""
     if same:
         return SAME
-    places = _places(change.value)
-    lines = [f"{_signed(change.value, places)} {unit}".strip()]
+    places = count_places(change.value)
+    lines = [f"{format_signed(change.value, places)} {unit}".strip()]
     if not isnan(change.low):
-        lines.append(f"({_signed(change.low, places)} to {_signed(change.high, places)})")
-        lines += [] if change.is_clear else [WITHIN]
+        lines.append(
+            f"({format_signed(change.low, places)} to {format_signed(change.high, places)})"
+        )
+        lines += [] if change.is_clear else [INCONCLUSIVE]
     if change.nb < nb_runs:
         lines.append(f"of {change.nb} pair{'s' if change.nb != 1 else ''}")
     return "\n".join(lines)
@@ -151,10 +180,10 @@ def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -
         change = _change(*pair, is_difference=metric.is_difference)
         in_unit = metric.scale if metric.is_difference else 0.01
         value, low, high = (end / in_unit for end in (change.value, change.low, change.high))
-        told = Interval(value, low, high, change.nb)
+        in_percent = Interval(value, low, high, change.nb)
         same = change.value == 0 and bool((pair[0] == pair[1]).all())
         unit = metric.unit if metric.is_difference else "%"
-        words = format_change(told, unit, nb_runs=mean.nb, same=same)
+        words = format_change(in_percent, unit, nb_runs=mean.nb, same=same)
     of_change = f"{name}_change"
     row = cells(mean, name, f"{name}_low", f"{name}_high")
     ends = (f"{of_change}_low", f"{of_change}_high")
@@ -174,21 +203,9 @@ def _change(ours: pd.Series[float], base: pd.Series[float], *, is_difference: bo
     return change
 
 
-def _change_in(row: dict[str, Any], name: str) -> Interval:
+def _change_in(row: Mapping[Any, Any], name: str) -> Interval:
     low, high = row[f"{name}_change_low"], row[f"{name}_change_high"]
     return Interval(row[f"{name}_change"], low, high, row[f"{name}_change_pairs"])
-
-
-def _places(value: float) -> int:
-    """Return the digits after the point with which a change has two significant ones, at most 2."""
-    return min(2, max(0, 1 - floor(log10(abs(value))))) if value else 0
-
-
-def _signed(value: float, places: int) -> str:
-    text = f"{value:+.{places}f}"
-    if not float(text):
-        return f"\N{PLUS-MINUS SIGN}{text[1:]}"
-    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def _note(
@@ -198,45 +215,37 @@ def _note(
         return ""
     first = shorten_names({row[axes.compared] for row in rows} | {base})[base]
     notes = [f"Below a value: its relative change against {to_italics(first)}."]
-    if any(row["less_work"] for row in rows):
-        notes.append(NO_GAIN)
     if any(metric.is_difference for metric in metrics):
-        notes.append("Changes of lateness are in its unit, as it may be 0.")
+        notes.append("Changes of lateness are differences.")
     names = [f"{metric.name}_change_low" for metric in metrics]
     most = max(row["runs"] for row in rows)
     if any(not isnan(row[name]) for row in rows for name in names):
         over = " and ".join(f"`{name}`" for name in axes.repeats)
         notes.append(
-            f"In parentheses its 95 % interval, over the pairs of runs of the same {over}; "
-            f"*{WITHIN}*: 0 is in the interval, so other runs of this kind may turn the difference "
-            "around. Marked: it is not."
+            f"In parentheses: its 95 % interval, over pairs of runs with the same {over}. "
+            f"*{INCONCLUSIVE.capitalize()}*: the interval contains 0. Marked: it does not."
         )
         if axes.repeats == ("shake",):
             notes.append(
-                "That is about the order of simultaneous events only: other weeks or other users "
-                "may differ by more."
+                "The interval covers only the order of simultaneous events: other weeks or other "
+                "users may differ by more."
             )
-    elif most == 1:
-        notes.append("One run of each: nothing is known about chance.")
-    elif most < FEWEST:
-        notes.append(
-            f"Of {most} runs each there is no interval, nor do they say what is chance: make "
-            f"{FEWEST} or more."
-        )
+    elif 1 < most < FEWEST:
+        notes.append(f"{most} runs of each are too few for an interval: {FEWEST} are needed.")
     if any(_is_equal_in_all_pairs(row, metric) for row in rows for metric in metrics):
         notes.append("Without parentheses: the change is the same in all pairs of runs.")
     return " ".join(notes)
 
 
 def _is_equal_in_all_pairs(row: dict[str, Any], metric: ShownMetric) -> bool:
-    """Tell whether a change of repeated runs has no interval and its cell does not say why."""
+    """Return whether all pairs of repeated runs have the same change, other than none."""
     change, words = _change_in(row, metric.name), row[f"{metric.name}_words"]
     known = not isnan(change.value) and change.nb >= FEWEST
     return known and not change.is_known and words != SAME
 
 
 SITE = "home_site"
-"""The column of a site's name; ``site`` may be a label of the campaign."""
+"""The column with the name of a grid site; ``site`` may be a label of the campaign."""
 _TIMES = ("mean_waiting_time", "mean_turnaround_time_by_width")
 _WORK = {
     "work_of_users": "work of its users",
@@ -245,28 +254,25 @@ _WORK = {
     "balance": "balance",
 }
 _NOTE = (
-    "Means over the replications. Jobs and times are of the users of a site, wherever they ran. "
-    "*Given* is the work done on the site's processors for users of other sites, *taken* that done "
-    "elsewhere for its users, *balance* given minus taken; work is processors times hours."
+    "Means over the replications. Jobs and times are of the users of a grid site, wherever their "
+    "jobs ran. *Given* is work on its processors for users of other grid sites, *taken* is work "
+    "elsewhere for its users, *balance* is given minus taken. Work is processors times hours."
 )
 
 
 def make_site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table | None]:
-    """Yield the tables of a grid: the waits of the users of each site, and the work of each site.
-
-    Nothing for runs without sites.
-    """
+    """Yield the tables of a grid: waits and work by grid site; nothing for runs without any."""
     frame = fill_labels(list_runs_by_site(results), axes.labels)
     if frame.empty:
         return
     by_site = msgspec.structs.replace(axes, others=(*axes.others, SITE))
     base = None if axes.compared is None else frame[axes.compared].iloc[0]
-    titles = {_TIMES[1]: "mean response time, wide jobs count more"}
+    titles = {_TIMES[1]: "mean turnaround time, weighted by processors"}
     waits = [
         msgspec.structs.replace(metric, title=titles.get(metric.name, metric.title))
         for metric in choose_metrics(frame, _TIMES)
     ]
-    title = "Waits of the users of each site"
+    title = "Waits of the users of each grid site"
     yield make_metric_matrix(frame, by_site, waits, name="site_waits", title=title, base=base)
     work = [
         ShownMetric("processors", "processors", decimals=0),
@@ -276,14 +282,14 @@ def make_site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table |
     ]
     there = [metric for metric in work if metric.name in frame]
     alone = msgspec.structs.replace(by_site, compared=None, others=(*by_site.labels,), users=None)
-    table = make_metric_matrix(frame, alone, there, name="sites", title="Work of each site")
+    table = make_metric_matrix(frame, alone, there, name="sites", title="Work of each grid site")
     yield None if table is None else msgspec.structs.replace(table, note=_NOTE)
 
 
 def list_runs_by_site(results: ShownRuns) -> pd.DataFrame:
-    """Return a row for each site of each run, with the site's metrics.
+    """Return a row for each grid site of each run, with its metrics; empty without grid sites.
 
-    Empty if no run has sites. For the metrics see :func:`batsched_py.metrics.per_site`.
+    The metrics are those of :func:`batsched_py.metrics.per_site`.
     """
     runs = results.runs
     if "nb_multi_site_jobs" not in runs:

@@ -18,14 +18,15 @@ from batsched_py.plugins.plugins import RIGID
 from batsched_py.report.document import Column, Table
 from batsched_py.report.formatting import is_nothing, to_words
 from batsched_py.report.kit.tables import table
-from batsched_py.units import SYMBOLS, UNITS, choose_unit
+from batsched_py.units import SYMBOLS as TIME_SYMBOLS
+from batsched_py.units import UNITS, choose_unit
 
 DEFAULT = "mean_waiting_time"
 """The main metric of a campaign that names none."""
 MAIN = (DEFAULT, "mean_bounded_slowdown", "max_waiting_time", "utilisation")
-"""In the matrix of policies and metrics, drawn, and in the table of runs."""
+"""The metrics of the answer, the figures, the main table and the table of runs."""
 OF_REACTING_USERS = ("mean_lateness", "throughput_per_hour")
-"""Beside waiting times where users react: see :data:`REACTING`."""
+"""Metrics to read together with waiting times if users react: see :data:`REACTING`."""
 FURTHER = (
     *("mean_turnaround_time", "mean_queue_length", "mean_slowdown_by_area"),
     *(
@@ -38,84 +39,84 @@ FURTHER = (
     *("multi_site_job_share", "multi_site_area_share", "away_area_share"),
 )
 _MISLEADS = (
-    "a mean wait alone misleads: who waits longer submits the next job later, which makes the "
-    "queue shorter. Read it together with lateness (how much later than recorded jobs are "
-    "submitted; negative: earlier) and throughput."
+    "their mean wait alone misleads. Users who wait longer submit later, and so shorten the queue. "
+    "Read the mean wait together with the lateness (the delay of submissions against the log; "
+    "negative: earlier) and the throughput."
 )
 REACTING = {
-    True: f"these users react, so {_MISLEADS}",
-    None: "whether these users react is not known, as their model does not declare `reacts`. "
-    f"Where users react, {_MISLEADS}",
+    True: f"these users react to the schedule, so {_MISLEADS}",
+    None: "this user model does not declare whether its users react to the schedule (`reacts`). "
+    f"If they do, {_MISLEADS}",
 }
-"""How to read waiting times if users react (True), or if that is not known (None)."""
+"""How to interpret waiting times if users react (True), or if that is unknown (None)."""
 _WORDS = {
-    "mean_waiting_time": ("mean wait", "From submission to start, mean over jobs. Less is better."),
+    "mean_waiting_time": ("mean wait", "From submission to start, mean over jobs."),
     "max_waiting_time": ("longest wait", "From submission to start, the longest of all jobs."),
     "mean_turnaround_time": (
-        "mean response time",
+        "mean turnaround time",
         "From submission to end (waiting and running), mean over jobs.",
     ),
     "mean_bounded_slowdown": (
-        "mean bounded slowdown",
-        "How many times longer than its run a job takes with its wait, mean over jobs; runs below "
-        "10 s count as 10 s. 1: nobody waits. Less is better; short jobs that wait dominate it.",
+        "bounded slowdown",
+        "Turnaround time divided by run time, mean over jobs; run times below 10 s count as 10 s. "
+        "1: no job waits. Short jobs that wait dominate it.",
     ),
     "mean_slowdown_by_area": (
         "slowdown by work",
-        "Response time over run time, where a job counts by its processors and its run time.",
+        "Turnaround time divided by run time; jobs are weighted by processors times run time.",
     ),
     "utilisation": (
         "utilisation",
-        "Share of the processors that is busy, mean from the first submission to the last end.",
+        "Share of busy processors, mean from the first submission to the last end.",
     ),
     "loss_of_capacity": (
         "loss of capacity",
-        "Share of the processors that is idle while jobs wait, mean over time. Less is better.",
+        "Share of processors that are idle while jobs wait, mean over time.",
     ),
     "throughput_per_hour": (
         "throughput",
-        "Jobs that ran, by hour between the first submission and the last end.",
+        "Jobs that ran, per hour between the first submission and the last end.",
     ),
     "makespan": ("makespan", "From the first submission to the last end."),
-    "mean_queue_length": ("mean queue length", "Jobs that wait, mean over time."),
+    "mean_queue_length": ("mean queue length", "Waiting jobs, mean over time."),
     "mean_lateness": (
-        "mean lateness",
-        "Submission in the simulation less the recorded one, mean over jobs; negative: earlier.",
+        "lateness",
+        "Simulated minus recorded submission time, mean over jobs; negative: earlier.",
     ),
     "jobs_per_session_think_20": (
         "jobs per session",
-        "Jobs that a user submits without a break of more than 20 min after the last one's end.",
+        "Jobs that a user submits within 20 min after the end of their previous job.",
     ),
     "mean_activity_length": (
         "mean activity",
-        "From a user's first to the last submission, mean over users.",
+        "From a user's first to last submission, mean over users.",
     ),
 }
-"""By name: what it is called on the page, and what it is in a sentence."""
+"""By metric: the name that reports show, and its meaning in a sentence."""
 _SYMBOLS = {
     "a": "submission of a job",
     "s": "its start",
     "f": "its end",
     "p": "its run time, f \N{MINUS SIGN} s",
-    "r": "its response time, f \N{MINUS SIGN} a",
+    "r": "its turnaround time, f \N{MINUS SIGN} a",
     "w": "its processors",
     "l": "its lateness",
     "N": "processors of the machine",
-    "t_k": "the instants at which something changes",
-    "f_k": "processors that are free from then on",
+    "t_k": "the instants of changes",
+    "f_k": "free processors from then on",
     "d_k": "1 if jobs wait then, else 0",
 }
 
 
 class ShownMetric(msgspec.Struct, frozen=True):
-    """A metric with the title and the unit that a page shows."""
+    """A metric with the title and the unit that a report shows."""
 
     name: str
     """The column in the table of runs, which is in SI units."""
     title: str
     unit: str = ""
     scale: float = 1.0
-    """SI units in one of the page."""
+    """SI units in one shown unit."""
     decimals: int | None = None
     """Digits after the point, None for four significant digits."""
 
@@ -125,8 +126,22 @@ class ShownMetric(msgspec.Struct, frozen=True):
         return f"{self.title} [{self.unit}]" if self.unit else self.title
 
     @property
+    def directions(self) -> tuple[str, str]:
+        """The words for a smaller and for a larger value."""
+        if self.is_difference:
+            return "earlier", "later"
+        is_time = self.unit in TIME_SYMBOLS.values()
+        return ("shorter", "longer") if is_time else ("lower", "higher")
+
+    def format(self, value: float) -> str:
+        """Return a value in SI units as text with the shown unit, three significant digits."""
+        shown = value / self.scale
+        text = f"{shown:,.0f}" if abs(shown) >= 100 else f"{shown:.3g}"
+        return f"{text} {self.unit}".strip().replace("-", "\N{MINUS SIGN}")
+
+    @property
     def is_difference(self) -> bool:
-        """Whether changes are shown in its unit, not relative, as its values may be negative."""
+        """Whether reports show differences, not relative changes: its values may be negative."""
         return self.name == "mean_lateness"
 
 
@@ -142,12 +157,11 @@ def choose_metrics(runs: pd.DataFrame, names: Iterable[str]) -> list[ShownMetric
 def choose_main_metrics(main: str | None, reacting: bool | None) -> list[str]:
     """Return the names of the metrics in a matrix, the main one first.
 
-    ``reacting`` is whether its users react, None if that is not known.
+    ``reacting``: whether its users react; None: unknown.
     """
     of_users = () if reacting is False else OF_REACTING_USERS
-    first = main or DEFAULT
-    beside = (DEFAULT, *of_users) if first == DEFAULT or of_users else ()
-    return list(dict.fromkeys((first, *beside, *MAIN)))
+    wait = () if reacting is False and main else (DEFAULT,)
+    return list(dict.fromkeys((main or DEFAULT, *wait, *of_users, *MAIN)))
 
 
 def list_user_models(runs: pd.DataFrame) -> list[str]:
@@ -156,9 +170,9 @@ def list_user_models(runs: pd.DataFrame) -> list[str]:
 
 
 def list_reactions(runs: pd.DataFrame) -> pd.Series[Any]:
-    """Return for each run whether its users react to the schedule, None if that is unknown.
+    """Return for each run whether its users react to the schedule; None: unknown.
 
-    Rigid replay does not, nor do runs that have no users at all.
+    Runs without a user model count as rigid replay.
     """
     names = runs.get("users", pd.Series(RIGID, runs.index))
     declared = runs.get("users_react", pd.Series(None, runs.index, dtype=object))
@@ -170,12 +184,17 @@ def list_reactions(runs: pd.DataFrame) -> pd.Series[Any]:
 
 
 def find_reaction(runs: pd.DataFrame) -> bool | None:
-    """Return whether the users of any run react to the schedule, None if that is unknown."""
+    """Return whether the users of any run react to the schedule; None: unknown."""
     return any_reacts(list_reactions(runs))
 
 
+def find_title(name: str) -> str:
+    """Return the title of a metric in reports."""
+    return _WORDS.get(name, (to_words(name), ""))[0]
+
+
 def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
-    title, _ = _WORDS.get(name, (to_words(name), ""))
+    title = find_title(name)
     unit = METRICS[name].unit if name in METRICS else ""
     if unit == "s":
         scale, unit = choose_time_unit(values)
@@ -188,9 +207,9 @@ def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
 def choose_time_unit(seconds: ArrayLike) -> tuple[float, str]:
     """Return a readable unit for times in ``seconds``: its length in seconds and its symbol."""
     sizes = np.abs(np.asarray(seconds, dtype=float))
-    sizes = sizes[sizes > 0]  # without what is unknown, too
+    sizes = sizes[sizes > 0]  # also drops nan
     of_time = choose_unit(float(np.median(sizes)) if len(sizes) else nan)
-    return UNITS[of_time], SYMBOLS[of_time]
+    return UNITS[of_time], TIME_SYMBOLS[of_time]
 
 
 def make_glossary(
@@ -198,7 +217,7 @@ def make_glossary(
 ) -> Table | None:
     """Return a table of metrics: name, meaning, formula and unit.
 
-    ``where`` says which file has the name of a metric, and further ones.
+    ``where`` is the place of the metrics' values.
     """
     rows = []
     for metric in metrics:
@@ -208,7 +227,7 @@ def make_glossary(
             {
                 "metric": metric.heading,
                 "meaning": words,
-                "formula": registered.formula if registered else "what the campaign measures",
+                "formula": registered.formula if registered else "measured by the campaign",
                 "column": metric.name,
             }
         )
@@ -219,10 +238,9 @@ def make_glossary(
     ]
     columns = (
         Column("metric", below="column"),
-        *(Column("meaning", "in words"), Column("formula")),
+        *(Column("meaning"), Column("formula")),
     )
-    note = f"In the formulas: {', '.join(there)}; *sum* is over the jobs.\n\n" if there else ""
-    note += "Jobs that were rejected count for lateness and sessions only. "
-    note += f"Below a name: {where}, which has times in seconds, shares as "
-    note += "numbers from 0 to 1, and further metrics."
-    return table("metrics", "The metrics of this page", rows, columns, note)
+    note = f"Symbols of a job: {', '.join(there)}; *sum* is over jobs.\n\n" if there else ""
+    note += f"Rejected jobs count only for lateness and sessions. Below a name: {where}, "
+    note += "with times in seconds and shares from 0 to 1."
+    return table("metrics", "Metrics", rows, columns, note)

@@ -1,4 +1,4 @@
-"""Makes the report of a single run, of ours or of Batsim's, from its files."""
+"""Makes the report of a single run, of this program or of Batsim, from its files."""
 
 from __future__ import annotations
 
@@ -34,23 +34,20 @@ _NO_AXES = CampaignAxes(None, None, (), ())
 _OVER_TIME = {
     "utilisation": (
         draw_utilisation,
-        "Processors that are busy, and that running and waiting jobs want (demand); the line "
-        "across is the machine.",
+        "Busy processors, and the demand: processors of running and waiting jobs. The black line "
+        "is the size of the machine.",
     ),
-    "queue": (draw_queue, "Jobs that wait, and the processors that they want."),
-    "submissions": (
-        draw_submissions,
-        "Jobs that are submitted, beside those that were recorded where that is known.",
-    ),
+    "queue": (draw_queue, "Waiting jobs, and the processors that they request."),
+    "submissions": (draw_submissions, "Submitted jobs, and the recorded submissions if known."),
 }
 ONCE = (
-    "This is one run: nothing is known about chance. A campaign (`batsched-py campaign FILE`) sets "
-    "it beside other policies and users, and repeats it."
+    "One run does not show the effect of chance. A campaign (`batsched-py campaign FILE`) repeats "
+    "it, and compares it with other policies and users."
 )
 
 
 def make_run_report(run: OneRun) -> Report:
-    """Return the report of a run: key numbers, figures over time, and waits by size."""
+    """Return the report of a run: its waits, figures over time, and key numbers."""
     metrics = choose_metrics(
         run.runs, [*choose_main_metrics(None, find_reaction(run.runs)), *FURTHER]
     )
@@ -59,17 +56,35 @@ def make_run_report(run: OneRun) -> Report:
     parts: list[tuple[str, list[Part | None]]] = [
         ("Key numbers", [_numbers(run.runs, metrics)]),
         ("Over time", [*_over_time(run.result)]),
-        ("Who waits", [_waits_by_size(run.result.jobs)]),
-        ("Sites", [*make_site_tables(run, _NO_AXES)]),
-        ("What the words mean", [make_glossary(metrics, _place(run)), make_names_table(run)]),
+        ("Waits by size", [_waits_by_size(run.result.jobs)]),
+        ("Grid sites", [*make_site_tables(run, _NO_AXES)]),
     ]
-    made: tuple[Section, ...] = tuple(sections(parts))
+    words = [("Metrics and names", [make_glossary(metrics, _place(run)), make_names_table(run)])]
+    made: tuple[Section, ...] = (*sections(parts), *sections(words, for_reference=True))
     summary = "\n".join(f"- {line}" for line in lines)
-    return Report(run.title, "", made, summary=f"{summary}\n\n{ONCE}")
+    answer = _answer(run.runs, metrics)
+    return Report(run.title, "", made, summary=summary, answer=answer, cautions=(ONCE,))
+
+
+def _answer(runs: pd.DataFrame, metrics: list[ShownMetric]) -> str:
+    """Return how long jobs wait, how busy the machine is, and how late users submit."""
+    values = {of.name: of.format(abs(float(runs[of.name].iloc[0]))) for of in metrics}
+    sentences = {
+        "mean_waiting_time": "Jobs wait **{mean_waiting_time}** on average",
+        "max_waiting_time": " and {max_waiting_time} at most",
+        "mean_bounded_slowdown": "; their bounded slowdown is {mean_bounded_slowdown}",
+        "utilisation": ". {utilisation} of the processors are busy",
+    }
+    text = "".join(of.format(**values) for name, of in sentences.items() if name in values)
+    late = float(runs["mean_lateness"].iloc[0]) if "mean_lateness" in values else 0.0
+    if late:
+        when = "later" if late > 0 else "earlier"
+        text += f". Users submit {values['mean_lateness']} {when} than recorded, on average"
+    return f"{text}." if text else "No job ran."
 
 
 def _place(run: OneRun) -> str:
-    """Return where the metrics of a run are by name; Batsim leaves no description of a run."""
+    """Return the place of the metrics of a run; Batsim writes no description of a run."""
     path = Path(f"{run.prefix}_run.json")
     if path.is_file():
         return f"its name in {path.name}"
@@ -77,7 +92,7 @@ def _place(run: OneRun) -> str:
 
 
 def _simulated(run: OneRun) -> str:
-    """Return how many jobs came over how long, and until when they ran."""
+    """Return how many jobs of how many users were submitted, and over which time."""
     jobs, settings = run.result.jobs, run.result.settings
     words = f"**Simulated**: {len(jobs):,} jobs"
     if "user" in jobs and jobs["user"].notna().any():
@@ -97,16 +112,16 @@ def _numbers(runs: pd.DataFrame, metrics: list[ShownMetric]) -> Table | None:
         text = f"{format_cell(value / metric.scale, metric.decimals)} {metric.unit}".rstrip()
         rows.append({"metric": metric.title, "shown": text, "name": metric.name, "value": value})
     columns = (Column("metric"), Column("shown", "value"))
-    note = "What each of them is, is told at the end of the page. The CSV has SI units."
-    return table("key_numbers", "Of the whole run", rows, columns, note)
+    note = "*Metrics and names*, below, defines them. The CSV file has SI units."
+    return table("key_numbers", "The whole run", rows, columns, note)
 
 
 def _over_time(result: Result) -> list[Figure]:
-    """Return utilisation, queue and submissions as figures of the page."""
+    """Return utilisation, queue and submissions as figures of the report."""
     figures = []
     for name, (draw, caption) in _OVER_TIME.items():
         spec = draw(result).properties(width="container").to_dict()
-        title = spec.pop("title")  # the page has its own
+        title = spec.pop("title")  # the report shows it as a heading
         notes = (f"{note[0].upper()}{note[1:]}." for note in title["subtitle"])
         figures.append(Figure(name, title["text"], spec, " ".join([caption, *notes])))
     return figures
@@ -134,7 +149,7 @@ def _waits_by_size(jobs: pd.DataFrame) -> Figure | None:
         y=alt.Y("median_h:Q", title="wait [h]")
     )
     chart = alt.layer(bars, marks).properties(width="container", height=240)
-    caption = "Bars, from 0: the mean wait of the jobs of these sizes; black marks: their median."
+    caption = "Bars: the mean wait of the jobs of these sizes; black marks: their median."
     return Figure("waits_by_size", "Waits by the size of jobs", chart, caption)
 
 

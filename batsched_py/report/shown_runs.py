@@ -50,7 +50,8 @@ class OneRun:
             shorten_names([run[name]])[run[name]] if name in run else "?"
             for name in ("scheduler", "users")
         )
-        return f"{policy} on {log_name(self.result.settings['input']['name'])}, users {users}"
+        log = log_name(self.result.settings["input"]["name"])
+        return f"{policy} on {log}, user model {users}"
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -79,7 +80,7 @@ class OneRun:
 
     def workload(self, row: Any) -> Workload:
         """Raise :class:`UsageError`, since a run does not store the path of its log."""
-        raise UsageError(f"the log of {self.prefix} is not known by its path")
+        raise UsageError(f"the path of the log of {self.prefix} is unknown")
 
     def command(self, row: Any) -> str:
         """Return "", since a run does not store its command."""

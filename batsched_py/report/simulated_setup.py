@@ -37,28 +37,28 @@ from batsched_py.workload.logs.log_archive import SAMPLE
 
 _POLICIES = ("scheduler", "scheduler_options")
 _USERS = ("users", "user_options")
-"""Settings that name what a report calls policies, and users."""
+"""The options that choose a policy, and those that choose a user model."""
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A policy or a user model with the name that the page has for it."""
+    """A policy or a user model with its name in the report."""
 
     name: str
-    """As in the tables: the label in the campaign file, or short for what was given."""
-    given: str
+    """The label in the campaign file, or a short form of the option's value."""
+    value: str
     """``sjf.py:FairSJF``"""
     short: str
     """``FairSJF``"""
     options: str
-    """Those that all its runs have: ``cap_hours = 6``."""
+    """The options that all its runs have: ``cap_hours = 6``."""
 
     @property
     def words(self) -> str:
         """The name, with an explanation if it is not obvious (Markdown)."""
-        told = [self.short] if self.short != self.name else []
-        told += [f"`{self.options}`"] if self.options else []
+        more = [self.short] if self.short != self.name else []
+        more += [f"`{self.options}`"] if self.options else []
         name = to_italics(self.name)
-        return f"{name} ({', '.join(told)})" if told else name
+        return f"{name} ({', '.join(more)})" if more else name
 
 
 def find_naming_axis(
@@ -85,19 +85,19 @@ def _find_named(results: ShownRuns, setting: str, options: str) -> tuple[str, li
     names, short = shorten_names(runs[axis].unique()), shorten_names(runs[setting].unique())
     named = []
     for name, of_name in runs.groupby(axis, sort=False):
-        given = of_name[setting].iloc[0]
+        value = of_name[setting].iloc[0]
         same = _same_options(of_name[options]) if options in runs else ""
-        named.append(Named(names[name], str(given), short[given], same))
+        named.append(Named(names[name], str(value), short[value], same))
     return axis, named
 
 
 def _same_options(texts: pd.Series[Any]) -> str:
-    """Return the options that are equal in all of some JSON texts; others are axes themselves."""
-    given = [parse_json(text, dict[str, Any], "options") for text in texts.unique()]
+    """Return the options that are equal in all of some JSON texts; other options are axes."""
+    parsed = [parse_json(text, dict[str, Any], "options") for text in texts.unique()]
     return ", ".join(
         f"{name} = {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
-        for name, value in given[0].items()
-        if all(name in other and other[name] == value for other in given)
+        for name, value in parsed[0].items()
+        if all(name in other and other[name] == value for other in parsed)
     )
 
 
@@ -107,26 +107,26 @@ def make_names_table(results: ShownRuns) -> Table | None:
         {
             "kind": kind,
             "name": named.name,
-            "meaning": _summary(group, named.given, results.file.parent).replace("`", ""),
+            "meaning": _summary(group, named.value, results.file.parent).replace("`", ""),
             "options": named.options,
-            "given": named.given,
+            "value": named.value,
         }
         for kind, group, settings in (
             ("policy", plugins.SCHEDULERS, _POLICIES),
-            ("users", plugins.USERS, _USERS),
+            ("user model", plugins.USERS, _USERS),
         )
         for named in _find_named(results, *settings)[1]
     ]
-    shown = [Column("kind", "what"), Column("name"), Column("meaning", "in words")]
+    shown = [Column("kind"), Column("name"), Column("meaning")]
     if any(row["options"] for row in rows):
         shown.append(Column("options"))
-    if any(row["given"] != row["name"] for row in rows):
-        shown.append(Column("given", "as given"))
-    return table("names", "The policies and users of this page", rows, shown)
+    if any(row["value"] != row["name"] for row in rows):
+        shown.append(Column("value", "option"))
+    return table("names", "Policies and user models", rows, shown)
 
 
 def _summary(group: str, name: str, folder: Path) -> str:
-    """Return what a plug-in says of itself in a line; a file of somebody's is not executed."""
+    """Return the first line of a plug-in's documentation; code in a file is not executed."""
     if name == RIGID and group == plugins.USERS:
         return REPLAY
     if name in plugins.list_names(group):
@@ -143,46 +143,49 @@ _SIZES = {"requested": "processors as requested", "allocated": "processors as al
 _LIMITS = {
     "requested": "killed at the requested time",
     "double": "killed at the requested time, or at twice the recorded run time if that is longer",
-    "exact": "never killed, and policies are told the run time",
+    "exact": "never killed, and policies know the run time",
 }
-_TOLD = ("scheduler", "users", "log", "speed_factor")
-"""Axes that have a line of their own, or are in that of the machine."""
+_OWN_LINE = ("scheduler", "users", "log", "speed_factor")
+"""Axes with a line of their own, or in the line of the machine."""
 _NOT_MEASURED = {"warm_up": "first", "cool_down": "last"}
 """Settings that leave jobs out of the metrics: those submitted in this part of the run."""
 _MACHINE = ("nb_res", "speed_factor")
 _EXPLAINED = {
     "node_factor": "processors of the machine, as a multiple of the log's",
-    "seed": "of the users' chance",
+    "seed": "of the user model",
     "shake": "of the order of simultaneous events",
-    "sessions": "minutes that part the sessions of a user",
-    "walltime": "kill limit of a job",
+    "sessions": "minutes between the sessions of a user",
+    "walltime": "limit after which a job is killed",
 }
-"""Axes whose names do not say it."""
+"""Explanations of axes with unclear names."""
 _REPEATED = {
-    "replication": "with another seed of the users' chance",
-    "seed": "with another seed of the users' chance",
+    "replication": "with another seed of the user model",
+    "seed": "with another seed of the user model",
     "shake": "with simultaneous events in another order",
 }
-_RUN_TIMES = {"recorded": "run times as recorded", "cut-at-request": "run times cut at the request"}
+_RUN_TIMES = {
+    "recorded": "run times as recorded",
+    "cut-at-request": "run times cut at the requested time",
+}
 
 
 def describe_setup(results: ShownRuns, axes: CampaignAxes) -> Iterator[str]:
-    """Yield a description of the simulated setup, a line of Markdown for each known aspect."""
+    """Yield a description of the simulated setup, a line of Markdown for each aspect."""
     runs = results.runs
     stored = read_all_stored(results)
     machines = find_naming_axis(runs, results.axes, _MACHINE)
     yield from _machine(runs, stored, machines)
     yield from _logs(results, stored)
     yield from _rules(runs, stored)
-    told = {*_TOLD, machines}
-    for settings, title in ((_POLICIES, "Policies"), (_USERS, "Users")):
+    done = {*_OWN_LINE, machines}
+    for settings, title in ((_POLICIES, "Policies"), (_USERS, "User models")):
         axis, named = _find_named(results, *settings)
         if named:
-            told.add(axis)
-            title = "Policy" if len(named) == 1 and title == "Policies" else title
+            done.add(axis)
+            title = title if len(named) > 1 else title.replace("ies", "y").removesuffix("s")
             yield f"**{title}**: {listed(of.words for of in named)}"
     for axis in axes.labels:
-        if axis not in told:
+        if axis not in done:
             words = f" ({_EXPLAINED[axis]})" if axis in _EXPLAINED else ""
             names = shorten_names(runs[axis].unique()).values()
             yield f"**{to_words(axis).capitalize()}**: {listed(map(escape_markdown, names))}{words}"
@@ -198,7 +201,7 @@ def _machine(runs: pd.DataFrame, stored: Stored, axis: str | None) -> Iterator[s
     words = listed(named) or _size_and_speed(runs)
     sites = {_sites_of(of_run) for of_run in stored} - {""}
     if sites:
-        words += f"; sites: {'; or '.join(sorted(sites))}"
+        words += f"; grid sites: {'; or '.join(sorted(sites))}"
     partitions = {_partitions_of(of_run) for of_run in stored} - {""}
     if partitions:
         first, *others = sorted(partitions)
@@ -238,7 +241,7 @@ def _logs(results: ShownRuns, stored: Stored) -> Iterator[str]:
         row = runs.iloc[at]
         asked = str(row.get("log", ""))
         name = names.get(asked) or log_name(row["input"])
-        synthetic = " (synthetic: no real user and no real machine is behind it)"
+        synthetic = " (synthetic, not of a real machine)"
         name = f"{to_italics(name)}{synthetic if asked == SAMPLE else ''}"
         of_log = runs[runs["input"] == row["input"]]
         number, recorded = _recorded(results, row, stored[at])
@@ -247,7 +250,7 @@ def _logs(results: ShownRuns, stored: Stored) -> Iterator[str]:
 
 
 def _recorded(results: ShownRuns, row: Any, stored: Mapping[str, Any]) -> tuple[int | None, str]:
-    """Return how many jobs a log has, and that with its users and its span, as far as known."""
+    """Return the number of jobs of a log, and a text with its users and its span, if known."""
     try:
         workload = results.workload(row)
     except (BatschedError, OSError, KeyError):  # removed since the campaign ran
@@ -263,7 +266,7 @@ def _recorded(results: ShownRuns, row: Any, stored: Mapping[str, Any]) -> tuple[
 
 
 def _simulated_jobs(runs: pd.DataFrame, nb_recorded: int | None) -> str:
-    """Return how many jobs runs of a log have, if that is known and not the recorded number."""
+    """Return how many jobs the runs of a log have, if known and not the recorded number."""
     partly = {value for name in _NOT_MEASURED for value in runs.get(name, [])}
     if nb_recorded is None or "nb_jobs" not in runs:
         return ""
@@ -281,15 +284,15 @@ def describe_span(first: float, last: float, unix_start_time: float | None) -> s
     span = (last - first) / UNITS[unit]
     words = f", submitted over {f'{span:,.0f}' if span >= 100 else f'{span:.3g}'} {unit}"
     if unix_start_time is not None:
-        words += f" from {format_moment(first, unix_start_time, 'UTC'):%Y-%m-%d} on"
+        words += f" from {format_moment(first, unix_start_time, 'UTC'):%Y-%m-%d}"
     return words
 
 
 def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
-    given = [of_run["rules"] for of_run in stored if of_run.get("rules")]
-    if not given:
+    of_runs = [of_run["rules"] for of_run in stored if of_run.get("rules")]
+    if not of_runs:
         return
-    rules = given[0]
+    rules = of_runs[0]
     words = [
         words.get(rules[name], str(rules[name]))
         for name, words in (("size", _SIZES), ("runtime", _RUN_TIMES), ("walltime", _LIMITS))
@@ -305,19 +308,17 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
         words.append(f"only the first {rules['first']:,} jobs")
     preset = sorted(set(runs["rules"])) if "rules" in runs else []
     named = f" (rules {listed(preset)})" if preset else ""
-    several = (
-        "; they differ by run, these are of the first" if len(set(map(str, given))) > 1 else ""
-    )
+    several = "; other runs have other rules" if len(set(map(str, of_runs))) > 1 else ""
     yield f"**Jobs**: {', '.join(words)}{named}{several}"
     for name, words_of in _NOT_MEASURED.items():
         times = {value for value in runs.get(name, []) if not is_nothing(value) and value}
         if times:
-            told = listed(sorted(map(_time, times)))
-            yield f"**Not measured**: jobs submitted in the {words_of} {told}"
+            part = f"{words_of} {listed(sorted(map(_time, times)))}"
+            yield f"**Not measured**: jobs submitted in the {part}"
 
 
 def _time(value: Any) -> str:
-    """Return a time as it was given: ``4 weeks``, or a number of seconds."""
+    """Return a time: a text such as ``4 weeks`` as it is, a number of seconds in days."""
     return str(value) if isinstance(value, str) else f"{value / DAY:.3g} days"
 
 

@@ -88,7 +88,7 @@ class Interval(msgspec.Struct, frozen=True):
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
-class Beside(msgspec.Struct, frozen=True):
+class Comparison(msgspec.Struct, frozen=True):
     """The position of a published number among our replications.
 
     Whether it may be one of them is asked by its rank, and by how far out it is; "inside our
@@ -319,7 +319,7 @@ def spread_test(ours: ArrayLike, base: ArrayLike) -> SpreadTest:
     return SpreadTest(of_ours, of_base, change, (1 + extreme) / (1 + PERMUTATIONS))
 
 
-def beside(values: ArrayLike, published: float) -> Beside:
+def compare_published(values: ArrayLike, published: float) -> Comparison:
     """Return the position of a published number among the finite values of our replications."""
     array = finite(values)
     low, ours, high = quantiles(array)
@@ -329,7 +329,7 @@ def beside(values: ArrayLike, published: float) -> Beside:
     if not number or isnan(published):
         below = nan
     z, p = _as_further_value(array, published)
-    return Beside(ours, low, high, number, published, difference, z, below, p)
+    return Comparison(ours, low, high, number, published, difference, z, below, p)
 
 
 def _as_further_value(array: Floats, published: float) -> tuple[float, float]:

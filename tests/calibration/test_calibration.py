@@ -51,7 +51,7 @@ def test_the_policy_that_made_the_log_is_perfect_and_another_is_not(tmp_path: Pa
     assert perfect.users.nb_near == perfect.users.nb == 14
     assert other.agreement.rank_correlation.value < 0.95
     assert other.agreement.bias.value > HOUR
-    difference = found.beside("fcfs")
+    difference = found.find_difference("fcfs")
     assert difference is not None
     assert difference.share_explained.low > 0  # the weeks are enough to tell
     assert difference.absolute_bias is not None
@@ -413,7 +413,7 @@ def test_a_policy_that_knows_nothing_of_the_site() -> None:
         found(drawn_waits(0), {"site": simulated, "easy": drawn_waits(0)}, queue=queue.tolist())
     )
     assert "correlation 0.04, -0.05 to 0.13)" in order
-    assert "recorded 1.59 h: +154, +122 to +188 %)" in order
+    assert "1.59 h in the log (+154, +122 to +188 %)" in order
     assert "easy (-3.20, -3.73 to -2.73)" in beside
     assert "queue 2 (6.61 h instead of 1.67 h)" in groups
     assert "2.71 h" in change

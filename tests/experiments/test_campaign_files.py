@@ -110,7 +110,7 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
     for words in ("yet: creasy.", "creasy/generated.", "in part: reservations/limits;"):
         assert words in head
     assert "`batsched-py campaign reservations/limits`" in limits
-    assert re.search(r"\| [✓✗?] (holds|does not hold|cannot be told) \|", limits)
+    assert re.search(r"\| [✓✗?] (holds|does not hold|inconclusive) \|", limits)
     assert re.search(r"\| reservations/limits \|.*\| 5 of 90 \|", made)
     revision = open_results(folder / "reservations_limits").provenance["git_revision"]
     shown = re.search(r"\| reservations/limits \|.*\| ([0-9a-f]+(-dirty)?) \| \1 \|", made)

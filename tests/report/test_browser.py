@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import pytest
 
 from batsched_py import simulate
+from batsched_py.figures.run_figures import draw_queue, draw_utilisation
 from batsched_py.report.campaign_report import make_plain_report
+from batsched_py.report.comparing.runs import compare_runs
+from batsched_py.report.document import Figure, Report, Section
 from batsched_py.report.forms.html_page import render_page
 from batsched_py.report.one_run import make_run_report
 from batsched_py.report.shown_runs import OneRun
@@ -93,10 +97,67 @@ def test_the_page_of_a_run_and_that_of_a_campaign_are_quiet(load: Load, tmp_path
             drawn = opened.locator("figure svg.marks")
             assert drawn.count() >= 4
             of_one = name == "run.html"  # which is not named, and has no rows to filter
+            assert overflowing(opened) == []
+            assert opened.locator(".answer").bounding_box()["y"] < 200
+            figure = opened.locator("#answer figure").bounding_box()["y"]
+            assert figure < 500, "the figure is not on the first screen"
             assert opened.locator("#table-runs-filter").is_visible() is not of_one
             assert ("Run: " in opened.locator("#gantt-run").inner_text()) is not of_one
             chart = opened.locator("#gantt svg.marks").text_content()
             assert ("first submission 2026-" in chart) is of_one  # made-up runs tell no dates
+
+
+def overflowing(opened: Any) -> list[str]:
+    """Return the tables and figures that are wider than their boxes."""
+    wide = (
+        "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 4)"
+    )
+    return list(opened.evaluate(f"{wide}.map(e => e.getAttribute('aria-label') ?? e.innerText)"))
+
+
+@pytest.mark.parametrize("options", [{"color_scheme": "dark"}, {"width": 390, "height": 844}])
+def test_a_comparison_fits_the_screen(load: Load, tmp_path: Path, options: dict[str, Any]) -> None:
+    for name in ("easy", "fcfs"):
+        simulate("sample", first=300, scheduler=name).write(tmp_path / name)
+    compare_runs(tmp_path / "easy", tmp_path / "fcfs").write(tmp_path / "report.html")
+    opened = load(shown=tmp_path / "report.html", **options)
+    assert overflowing(opened) == []
+    assert "mean wait" in opened.locator(".answer").inner_text()
+    assert opened.locator("#answer svg.marks").bounding_box()["y"] < 844
+
+
+def test_panels_below_each_other_have_labels_on_a_phone(load: Load, tmp_path: Path) -> None:
+    """The second panel of a row has none on a wide screen, next to the labels of the first."""
+    data = alt.Data(values=[{"row": "first row", "x": 1}, {"row": "other row", "x": 2}])
+    panels = [
+        alt.Chart(data)
+        .mark_point()
+        .encode(x="x:Q", y=alt.Y("row:N", axis=alt.Axis(labels=at == 0)))
+        .properties(width=300)
+        for at in range(2)
+    ]
+    figure = Figure("panels", "Two panels", alt.hconcat(*panels))
+    report = Report("Panels", "", (Section("Figures", (figure,)),), answer="None.")
+    path = tmp_path / "report.html"
+    path.write_text(render_page(report), encoding="utf-8")
+    for width, count in ((1366, 1), (390, 2)):
+        texts = load(width, shown=path).locator("#figure-panels svg.marks").text_content()
+        assert texts.count("other row") == count
+
+
+def test_a_chart_in_a_notebook_loads_nothing(browser: Any) -> None:
+    result = simulate("sample", first=100)
+    bundle = (draw_queue(result) & draw_utilisation(result))._repr_mimebundle_()
+    shown = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert "text/html" not in shown
+    assert any("vegalite" in name for name in shown)  # interactive where it is known
+    requests: list[str] = []
+    opened = browser.new_page()
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.set_content(shown["image/svg+xml"])
+    assert opened.locator("svg path").count() > 10
+    opened.close()
+    assert requests == []
 
 
 def column(opened: Any, table: str, place: int) -> list[str]:

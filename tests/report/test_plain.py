@@ -71,7 +71,7 @@ def test_replications_become_means_with_intervals() -> None:
 def test_a_matrix_for_each_user_model() -> None:
     report = report_on(WithUsers())
     rigid, feedback = (table for table in report.tables if table.name.startswith("matrix"))
-    assert (rigid.title, feedback.title) == ("Users: rigid", "Users: feedback")
+    assert (rigid.title, feedback.title) == ("User model rigid", "User model feedback")
     names = [column.name for column in feedback.shown]
     assert names[2:4] == ["mean_waiting_time", "mean_lateness"]  # the misleading one not alone
     assert "mean_lateness" not in [column.name for column in rigid.shown]
@@ -87,7 +87,7 @@ def test_a_report_says_of_repeated_runs_what_they_are(nb: int, differ: bool) -> 
     report = report_on(results)
     few = FEW_RUNS if differ else EQUAL_RUNS
     said = UNKNOWN_CHANCE if nb == 1 else few if nb < 5 or not differ else None
-    told = [words for words in (UNKNOWN_CHANCE, FEW_RUNS, EQUAL_RUNS) if words in report.summary]
+    told = [words for words in (UNKNOWN_CHANCE, FEW_RUNS, EQUAL_RUNS) if words in report.cautions]
     assert told == [said] * (said is not None)
     if not differ:
         assert all(len(figure.spec["layer"]) == 1 for figure in report.figures)  # no intervals
@@ -101,7 +101,7 @@ def test_a_policy_in_a_file_is_explained_without_running_it(tmp_path: Path) -> N
     results.runs["scheduler"] = ["mine.py:Mine"] * len(results.runs)
     names = next(table for table in report_on(results).tables if table.name == "names").frame
     assert names["meaning"].tolist() == ["Shortest first."]  # without Markdown
-    assert (names["name"].tolist(), names["given"].tolist()) == (["Mine"], ["mine.py:Mine"])
+    assert (names["name"].tolist(), names["value"].tolist()) == (["Mine"], ["mine.py:Mine"])
 
 
 def test_no_runs_give_an_empty_report() -> None:
@@ -116,12 +116,12 @@ def test_runs_that_failed_are_told_first() -> None:
     results.planned.append((Path("runs/x"), labels))
     results.failures = [(Path("runs/x"), "ValueError: oh no `x`\nand more")]
     made = make_campaign_report(results)  # type: ignore[arg-type]
-    told, _, rest = made.summary.partition("\n\n")
+    told, *rest = made.cautions
     assert made.title == "A campaign that was made up"
     for words in ("1 of 6 runs", "policy *Bad*", "alpha *600*", "`ValueError: oh no 'x'`"):
         assert words in told
     results.failures = []
-    assert make_campaign_report(results).summary == rest  # type: ignore[arg-type]
+    assert list(make_campaign_report(results).cautions) == rest  # type: ignore[arg-type]
 
 
 # The report of one run, ours or Batsim's ----------------------------------------------------------
@@ -164,8 +164,10 @@ def key_numbers(report: Report) -> dict[str, str]:
 def test_it_says_what_was_simulated_and_what_came_out(ours: tuple[Result, Path]) -> None:
     result, prefix = ours
     report = make_run_report(OneRun(prefix))
-    for words in ("64 processors", "*easy*", "*feedback*", "300 jobs", "2026-01-05", ONCE):
+    for words in ("64 processors", "*easy*", "*feedback*", "300 jobs", "2026-01-05"):
         assert words in report.summary
+    assert report.cautions == (ONCE,)
+    assert report.answer.startswith("Jobs wait **1.24 h** on average and 9.57 h at most;")
     numbers = next(table for table in report.tables if table.name == "key_numbers").frame
     of_run = result.measured["overall"]
     assert {name: of_run[name] for name in numbers["name"]} == dict(
@@ -183,7 +185,7 @@ def test_a_run_of_batsim_has_a_page_too(of_batsim: Path) -> None:
     assert "**Simulated**: 4 jobs" in report.summary
     assert key_numbers(report)["mean wait"] == "2.250 h"
     assert key_numbers(report)["utilisation"] == f"{100 * 1200 / (4 * 14500):.1f} %"
-    assert "Its settings" in render_page(report, run)
+    assert "Settings" in render_page(report, run)
 
 
 def test_a_run_without_jobs_has_a_page(tmp_path: Path) -> None:
@@ -238,8 +240,9 @@ def test_no_change_of_a_row_that_does_less_work_is_marked(other: dict[str, float
     assert not matrix.marks
     assert [bool(words) for words in matrix.frame["less_work"]] == [False, True] * 2
     assert "less_work" in [column.below for column in matrix.shown]
-    assert NO_GAIN in made.summary
-    assert NO_GAIN in matrix.note
+    assert NO_GAIN in made.cautions
+    assert "**creasy** (alpha 600): " in made.answer
+    assert "; but it " in made.answer
 
 
 def test_two_runs_of_which_one_refuses() -> None:
@@ -248,8 +251,8 @@ def test_two_runs_of_which_one_refuses() -> None:
     small = simulate(workload([J(0, 2, HOUR), *jobs[1:]], 4), nodes=2)
     refusing = simulate(workload(jobs, 4), nodes=2)
     assert refusing.metrics["mean_waiting_time"] is not None
-    told = compare_runs(large, refusing).summary
+    told = compare_runs(large, refusing).answer
     assert told.startswith("B refuses 17 %")
     assert NO_GAIN in told
-    assert compare_runs(refusing, large).summary.startswith("A refuses 17 %")
-    assert NO_GAIN not in compare_runs(small, small).summary
+    assert compare_runs(refusing, large).answer.startswith("A refuses 17 %")
+    assert NO_GAIN not in compare_runs(small, small).answer

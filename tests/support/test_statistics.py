@@ -17,7 +17,7 @@ from batsched_py.support import statistics
 from batsched_py.support.statistics import (
     FEWEST,
     Interval,
-    beside,
+    compare_published,
     jackknife,
     mean_interval,
     median_interval,
@@ -45,7 +45,7 @@ def test_quantiles_and_trimmed_means() -> None:
     assert trimmed_mean([1000, 1, 2, 3, 4, -1000, 5, 6, 7, 8]) == 4.5  # without both ends
     for interval in (mean_interval([]), median_interval([]), paired_ratio([], [])):
         assert (interval.nb, isnan(interval.value)) == (0, True)
-    assert (beside([], 6.0).rank, isnan(beside([], 6.0).p)) == ("", True)
+    assert (compare_published([], 6.0).rank, isnan(compare_published([], 6.0).p)) == ("", True)
 
 
 # Intervals ---------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def test_few_values_have_no_interval(nb: int) -> None:
         assert interval.is_known is (nb >= FEWEST)
         assert isnan(interval.high) is (nb < FEWEST)
     if nb < FEWEST:
-        ours = beside([5.0] * nb, 6.0)
+        ours = compare_published([5.0] * nb, 6.0)
         assert (ours.rank, isnan(ours.z), isnan(ours.p)) == (f"{nb} of {nb}", True, True)
     assert not median_interval(range(nb)).is_known  # five leave out the median in one case of 16
 
@@ -232,7 +232,7 @@ def test_what_does_not_vary_or_has_no_logarithm_is_not_tested(ours: list[float])
 def test_beside_a_published_number(
     values: list[float], published: float, rank: str, z: float, p: float
 ) -> None:
-    ours = beside(values, published)
+    ours = compare_published(values, published)
     assert (ours.rank, ours.z, ours.p) == (rank, pytest.approx(z), pytest.approx(p))
     assert ours.difference == pytest.approx((ours.ours - published) / abs(published))
 
@@ -240,7 +240,7 @@ def test_beside_a_published_number(
 def test_one_more_of_ours_is_far_out_in_one_case_of_twenty() -> None:
     """Ten runs and one more of the same kind, 1,000 times. Outside the ten: every sixth."""
     samples = np.random.default_rng(5).normal(0, 1, (1000, 11))
-    found = [beside(sample[:-1], sample[-1]) for sample in samples]
+    found = [compare_published(sample[:-1], sample[-1]) for sample in samples]
     assert 0.03 <= np.mean([ours.p < 0.05 for ours in found]) <= 0.07
     outside = np.mean([ours.below in (0, 10) for ours in found])
     assert outside == pytest.approx(2 / 11, abs=0.04)

@@ -11,7 +11,7 @@ from batsched_py.calibration.policy_calibrations import PolicyCalibrations
 from batsched_py.calibration.verdict import THRESHOLDS, describe_calibration
 from batsched_py.figures.time_axis import TimeAxis
 from batsched_py.report.calibrating import figures, tables
-from batsched_py.report.document import Part, Report, Section, Text
+from batsched_py.report.document import Part, Report, Section, Table, Text
 from batsched_py.report.kit.tables import sections
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import choose_unit
@@ -30,35 +30,36 @@ class Calibrated(msgspec.Struct, frozen=True, eq=False):
 def make_calibration_report(calibrated: Calibrated) -> Report:
     """Return the report of a calibration: verdict, tables and figures."""
     found = calibrated.found
-    told = [*describe_calibration(found), THRESHOLDS]
-    if found.of_site.weeks < FEWEST:
-        told.append(
-            f"Jobs of {found.of_site.weeks} weeks are compared: of fewer than {FEWEST} there are "
-            "no intervals, and nothing is known about chance."
-        )
+    answer, *more = describe_calibration(found)
+    few = f"{found.of_site.weeks} weeks are compared: fewer than {FEWEST} have no intervals."
+    cautions = (few,) if found.of_site.weeks < FEWEST else ()
     axis = _axis(calibrated)
     parts: list[tuple[str, Sequence[Part | None]]] = [
         (
             "How well waits are reproduced",
             [
+                figures.draw_waits(found.waits),
+                Text("\n\n".join(more)),
                 tables.tabulate_policies(found),
                 tables.tabulate_differences(found),
-                figures.draw_waits(found.waits),
             ],
         ),
         ("By hour of day", [figures.draw_waits_by_hour(found), *_groups(found, ("hour",))]),
         ("Over time", [figures.draw_backlog(found, axis), figures.draw_utilisation(found, axis)]),
-        (f"Who waits as recorded, under {found.site}", [*_groups(found), _users(found)]),
-        ("What was compared", [*_setup(calibrated)]),
+        (f"Waits by group under {found.site}", [*_groups(found), _users(found)]),
+        ("Jobs", [_tabulate_jobs(calibrated)]),
     ]
     name = calibrated.settings["input"]["name"]
     made: tuple[Section, ...] = tuple(sections(parts))
-    summary = "\n\n".join(told)
-    return Report(f"Calibration of {found.site} on {name}", "", made, summary=summary)
+    summary = f"{_setup(calibrated)}\n\n{THRESHOLDS}"
+    title = f"Calibration of {found.site} on {name}"
+    return Report(
+        title, "", made, (), summary, answer=answer, cautions=cautions, figure="waits_by_hour"
+    )
 
 
 def _groups(found: PolicyCalibrations, kinds: Sequence[str] = ()) -> Iterator[Part | None]:
-    """Yield the groups of some kinds, none named: of all but hours."""
+    """Yield the tables of groups of these kinds; by default of all kinds but hours."""
     there = dict.fromkeys(group.kind for group in found.of_site.groups)
     for kind in kinds or [kind for kind in there if kind != "hour"]:
         yield tables.tabulate_groups(kind, found.of_site.of_kind(kind))
@@ -70,22 +71,25 @@ def _users(found: PolicyCalibrations) -> Text | None:
         return None
     return Text(
         f"The mean waits of {users.nb_near:,} of {users.nb:,} users ({100 * users.share:.0f} %) "
-        "are near the recorded ones."
+        "are close to the recorded ones."
     )
 
 
-def _setup(calibrated: Calibrated) -> Iterator[Part | None]:
+def _setup(calibrated: Calibrated) -> str:
     run = calibrated.settings["run"]
-    given = {
+    inputs = {
         "policy": f"{run['scheduler']} {run['scheduler_options'] or ''}".strip(),
         "machine": run.get("machine") or f"{calibrated.settings['nb_processors']} processors",
         "log": f"{calibrated.settings['input']['name']}, SHA-256 "
         f"{calibrated.settings['input']['sha256']}",
     }
-    lines = [f"- {name}: `{value}`" for name, value in given.items()]
-    lines += [f"- note: `{note}`" for note in calibrated.settings["notes"]]
-    yield Text("\n".join(lines))
-    yield tables.tabulate_jobs({name: of.jobs for name, of in calibrated.found.policies.items()})
+    lines = [f"- {name}: `{value}`" for name, value in inputs.items()]
+    return "\n".join([*lines, *(f"- note: `{note}`" for note in calibrated.settings["notes"])])
+
+
+def _tabulate_jobs(calibrated: Calibrated) -> Table | None:
+    policies = calibrated.found.policies.items()
+    return tables.tabulate_jobs({name: of.jobs for name, of in policies})
 
 
 def _axis(calibrated: Calibrated) -> TimeAxis:

@@ -24,7 +24,7 @@ POINTS = 2_000
 _HIGH = 320
 _ROOM = 1.5
 """Times the largest value of the record and of the site's policy that a figure shows."""
-_CUT = "What is far above the record and the site's policy is cut."
+_CUT = "Values far above those of the log and the site's policy are cut."
 _NAMES = {HOUR: "hour", DAY: "day", WEEK: "week"}
 _PER_DECADE = 5
 """Bins of waits in a factor of ten."""
@@ -63,10 +63,13 @@ def draw_waits(waits: Waits) -> Figure:
     line = alt.Chart().mark_rule(color=palette.LINES, strokeDash=[4, 4])
     diagonal = line.encode(x=least, y=least, x2=most, y2=most)
     chart = alt.layer(cells, diagonal, data=inline_data(rows)).properties(width=300, height=300)
-    chart = chart.facet(facet=alt.Facet("policy:N", title=None, sort=list(waits)), columns=2)
+    chart = chart.facet(
+        facet=alt.Facet("policy:N", title=None, sort=list(waits)),
+        columns=3 if len(waits) == 3 else 2,
+    )
     caption = (
-        "Jobs on the dashed line waited as recorded, those above it longer. The first bin on "
-        "either side has the jobs that started within a minute; colours are logarithmic."
+        "Jobs on the dashed line waited as recorded; jobs above it waited longer. The first bins "
+        "hold the jobs that started within a minute. Colours are logarithmic."
     )
     return Figure("waits", "Recorded against simulated waits", chart, caption)
 
@@ -128,10 +131,10 @@ def draw_backlog(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
     if not rows:
         return None
     every = _NAMES[_shown_step(series[found.site])]
-    caption = "Processors x recorded run time of the jobs that wait, those of a warm-up as well: "
-    caption += f"the mean of each {every}. {_CUT}"
+    caption = "Processors x recorded run time of the waiting jobs, with those of a warm-up: the "
+    caption += f"mean of each {every}. {_CUT}"
     chart = _lines(found, rows, axis, "waiting work (processor-hours)")
-    return Figure("backlog", "What waits", chart, caption)
+    return Figure("backlog", "Backlog", chart, caption)
 
 
 def draw_utilisation(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None:
@@ -141,7 +144,7 @@ def draw_utilisation(found: PolicyCalibrations, axis: TimeAxis) -> Figure | None
     if not rows or not all(isfinite(row["value"]) for row in rows):
         return None
     chart = _lines(found, rows, axis, "share of processors in use")
-    caption = "By week, of the jobs that are compared and those of a warm-up."
+    caption = "By week, of the compared jobs and those of a warm-up."
     return Figure("utilisation", "Utilisation by week", chart, caption)
 
 
@@ -161,7 +164,7 @@ def _lines(found: PolicyCalibrations, rows: list[dict[str, Any]], axis: TimeAxis
 
 
 def _seen(rows: list[dict[str, Any]], name: str, site: str) -> alt.Scale:
-    """Return the scale on which what was recorded and the site's policy are seen."""
+    """Return the scale that shows the log and the site's policy whole."""
     most = max(row[name] for row in rows)
     main = max(row[name] for row in rows if row["line"] in (RECORDED, site))
     return alt.Scale(domain=[0, min(most, _ROOM * main) or 1.0])

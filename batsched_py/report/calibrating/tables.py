@@ -16,7 +16,7 @@ from batsched_py.support.statistics import Interval
 from batsched_py.units import HOUR, MINUTE
 
 RECORDED = "recorded"
-"""The row and the line of what the log says."""
+"""The name of the row and the line of the log."""
 _NEAR = f"within a factor of {FACTOR:g} or {MARGIN / MINUTE:g} min"
 _SHOWN = {True: "yes", False: "no", None: "?"}
 _BIAS = Column("bias", "bias (h)", 2, scale=HOUR, below="bias_ends")
@@ -37,21 +37,21 @@ _MEASURES = (
 _COUNTS = {
     "in_log": "in the log",
     "dropped": "left out by the rules",
-    "refused": "refused in a simulation",
-    "never_began": "cancelled while they waited, by the log",
-    "unknown_wait": "of an unknown recorded wait",
+    "refused": "rejected in a simulation",
+    "never_began": "cancelled while they waited, in the log",
+    "unknown_wait": "with an unknown recorded wait",
     "not_measured": "of the warm-up, the cool-down, or rare behaviour",
     "compared": "compared",
     "other_run_time": "of these, with another run time than recorded (cut, killed)",
-    "not_in_log": "in the simulation only",
+    "not_in_log": "only in the simulation",
 }
 
 
 def tabulate_policies(found: PolicyCalibrations) -> Table | None:
     """Return a table of the recorded values and the measures of each policy."""
-    said = found.of_site.agreement
+    of_log = found.of_site.agreement
     recorded = _row(
-        mean=said.mean_recorded, median=said.median_recorded, at_once=said.at_once_recorded
+        mean=of_log.mean_recorded, median=of_log.median_recorded, at_once=of_log.at_once_recorded
     )
     rows = [{"policy": RECORDED, **recorded, "utilisation": found.of_site.utilisation.recorded}]
     rows += [{"policy": name, **_policy(of)} for name, of in found.policies.items()]
@@ -62,28 +62,28 @@ def tabulate_policies(found: PolicyCalibrations) -> Table | None:
         rows.append({"policy": f"usual wait {USUAL}", **measured})
     shown = (Column("policy"), *_MEASURES, Column("utilisation", "utilisation (%)", 1, scale=0.01))
     note = (
-        "Below the values: 95 % intervals, by drawing whole weeks of submission again. *Bias* is "
-        "the mean of simulated - recorded waits. *Share explained* is 1 - SSE / SST of log(1 min + "
-        "wait): 1 if each wait is as recorded, 0 if they are no nearer than the mean. *At once* is "
-        f"below 1 min; *near* is {_NEAR}. *Backlog*: processor-hours that wait, hour by hour. The "
-        "*usual wait* is what jobs of the same size and hour of day waited in other weeks: it "
-        "needs no simulation."
+        "Below the values: 95 % intervals from a bootstrap over weeks. *Bias* is the mean of "
+        "simulated - recorded waits. *Share explained* is 1 - SSE / SST of log(1 min + wait): 1 if "
+        "each wait is as recorded, 0 if the waits are no closer than the mean. *At once* is below "
+        f"1 min; *near* is {_NEAR}. *Backlog* is the waiting processor-hours, hour by hour. The "
+        "*usual wait* is the wait of jobs of the same size and hour of day in other weeks, "
+        "without simulation."
     )
     return table("policies", "Recorded and simulated waits", rows, shown, note)
 
 
 def _policy(found: Calibration) -> dict[str, Any]:
-    said = found.agreement
+    measures = found.agreement
     measured = _row(
-        mean=said.mean_simulated,
-        median=said.median_simulated,
-        bias=said.bias,
-        relative=said.relative_bias,
-        rank=said.rank_correlation,
-        explained=said.share_explained,
-        at_once=said.at_once_simulated,
-        agree=said.at_once_agree,
-        near=said.near,
+        mean=measures.mean_simulated,
+        median=measures.median_simulated,
+        bias=measures.bias,
+        relative=measures.relative_bias,
+        rank=measures.rank_correlation,
+        explained=measures.share_explained,
+        at_once=measures.at_once_simulated,
+        agree=measures.at_once_agree,
+        near=measures.near,
         backlog=found.backlog.work.correlation,
     )
     return {**measured, "utilisation": found.utilisation.simulated}
@@ -125,18 +125,17 @@ def tabulate_differences(found: PolicyCalibrations) -> Table | None:
     )
     note = (
         "Positive correlations and shares, and a negative absolute bias: the site's policy is "
-        "nearer to what was recorded. Over the same jobs and the same drawn weeks, so that what "
-        "both have in common cancels."
+        "closer to the log. Differences are over the same jobs and the same bootstrap weeks."
     )
-    return table("differences", "The site's policy less others", rows, shown, note)
+    return table("differences", "The site's policy minus others", rows, shown, note)
 
 
 def tabulate_groups(kind: str, groups: Iterable[Group]) -> Table | None:
     """Return a table of the groups of jobs of one kind, None if there are none."""
     rows = [make_row(group) for group in groups]
     note = (
-        f"*Reproduced*: the mean wait is {_NEAR}; ? if the interval does not tell, or there are "
-        f"fewer than {FEWEST_JOBS} jobs, of which there is no correlation either."
+        f"*Reproduced*: the mean wait is {_NEAR}; ? if it is inconclusive. Groups of fewer than "
+        f"{FEWEST_JOBS} jobs have neither a correlation nor a result."
     )
     shown = (Column("name", kind), *_OF_GROUPS)
     marks = [(at, "reproduced") for at, each in enumerate(rows) if each["reproduced"] == "no"]
@@ -175,4 +174,4 @@ def tabulate_jobs(counts: Mapping[str, JobCounts]) -> Table | None:
         for name, words in _COUNTS.items()
     ]
     shown = (Column("what", "jobs"), *(Column(policy) for policy in counts))
-    return table("jobs", "Which jobs are compared", rows, shown)
+    return table("jobs", "Compared jobs", rows, shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from functools import cached_property
 from math import inf, nan
 from pathlib import Path
@@ -15,6 +16,7 @@ import pandas as pd
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.report.answers import ANSWERED, Change, describe_changes
 from batsched_py.report.campaign_axes import REPEATED
 from batsched_py.report.comparing import figures
 from batsched_py.report.comparing.compared_sources import Source, find_pair
@@ -26,11 +28,13 @@ from batsched_py.report.comparing.setting_differences import (
     is_of_code,
     make_settings_table,
 )
-from batsched_py.report.document import Column, Part, Report, Table, Text
+from batsched_py.report.document import Column, Part, Report, Table
+from batsched_py.report.formatting import format_cell
 from batsched_py.report.forms.notebook_report import NotebookReport
-from batsched_py.report.kit.estimates import cells
+from batsched_py.report.kit.estimates import cells, from_cells
 from batsched_py.report.kit.tables import columns, sections, table
 from batsched_py.report.less_work import NO_GAIN, compare_work
+from batsched_py.report.metric_words import choose_metrics
 from batsched_py.run.settings import Settings
 from batsched_py.support.statistics import FEWEST, Interval
 
@@ -40,8 +44,7 @@ if TYPE_CHECKING:
 MAIN = (
     "mean_waiting_time",
     "mean_bounded_slowdown",
-    "mean_turnaround_time",
-    "utilisation",
+    "max_waiting_time",
     "throughput_per_hour",
 )
 """Metrics of the figure and of the table by group; all are in the table of differences."""
@@ -56,8 +59,8 @@ _OF_THE_ROW |= {"seconds", "wall_time"}
 def compare_campaigns(a: str | Path, b: str | Path) -> NotebookReport:
     """Return a report on the differences between two campaigns, given their folders.
 
-    Raises :class:`UsageError` and :class:`InputError` for what is no campaign, and for one
-    without finished runs.
+    Raises :class:`UsageError` and :class:`InputError` for a folder that is no campaign, or has no
+    finished runs.
     """
     return NotebookReport.from_report(CampaignComparison.from_sources(*find_pair(a, b)).report())
 
@@ -135,9 +138,9 @@ class CampaignComparison:
         pairs = self.pairing.runs
         if self.identical:
             changed = [name for name in find_differing(*self._abouts) if is_of_code(name)]
-            beside = f"; they differ in {', '.join(changed)}" if changed else ""
+            but = f"; they differ in {', '.join(changed)}" if changed else ""
             equal = f"all metrics of all {len(pairs)} runs are equal"
-            return f"The campaigns are identical: {equal}{beside}."
+            return f"The campaigns are identical: {equal}{but}."
         if not len(pairs):
             return (
                 f"No run of A ({len(self.a.runs)}) has a counterpart in B ({len(self.b.runs)}): "
@@ -155,40 +158,58 @@ class CampaignComparison:
     @property
     def _less_work(self) -> str:
         """In which groups one campaign does less work, as a sentence; "" if in none."""
-        told = {}
+        found = {}
         for group, pairs in self.pairing.runs.groupby("group", sort=False):
             a, b = self._paired_runs(pairs)
             if words := compare_work({"A": a, "B": b}):
-                told[str(group)] = words
-        if not told:
+                found[str(group)] = words
+        if not found:
             return ""
-        (first, words), nb = next(iter(told.items())), self.pairing.runs["group"].nunique()
-        more = ", ..." if len(told) > 1 else ""
+        (first, words), nb = next(iter(found.items())), self.pairing.runs["group"].nunique()
+        more = ", ..." if len(found) > 1 else ""
         which = f"{first}: {words}{more}"
-        return f"Less work is done in {len(told)} of {nb} groups ({which}). {NO_GAIN} "
+        return f"Less work is done in {len(found)} of {nb} groups ({which}). {NO_GAIN} "
 
     @property
     def _certainty(self) -> str:
-        """How many of the differences are more than chance, as a sentence; "" if none can tell."""
+        """How many differences are beyond chance, as a sentence; "" if that is unknown."""
         changed = self.changed
         counts = []
         if changed["size"].notna().any():
-            counts.append(f"{(changed['size'] > 1).sum()} are larger than their interval")
+            counts.append(f"{(changed['size'] > 1).sum()} are conclusive")
         if exact := int(_exact(changed).sum()):
-            counts.append(f"{exact} are exact: the same in all pairs of runs, with no interval")
+            counts.append(f"{exact} are the same in all pairs of runs")
         if not counts:
             return ""
         return f" Of {len(self.differences)} differences (groups and metrics), {'; '.join(counts)}."
 
     def report(self) -> Report:
         """Return the report of the comparison."""
-        names = f"A is {self.names[0]}, B is {self.names[1]}; differences are B - A, ratios B / A."
-        notes = [names, *self.pairing.notes, *self._alike]
-        about: list[Part | None] = [Text("\n\n".join(notes)), self._settings(), self._only_in_one()]
+        a, b = self.names
+        names = f"A is {a}, B is {b}; differences are B - A, ratios B / A."
+        about: list[Part | None] = [self._settings(), self._only_in_one()]
         differences = [] if self.changed.empty else self._differences()
-        made = sections([("What was compared", about), ("Differences", differences)])
-        title = f"{self.names[0]} and {self.names[1]}"
-        return Report(title, "", tuple(made), summary=self.summary)
+        made = tuple(sections([("Differences", differences), ("Options", about)]))
+        answer = self.summary
+        if changes := describe_changes(self._main_changes()):
+            answer = f"B compared with A:\n\n{changes}\n\n{answer}"
+        method = " ".join([names, *self.pairing.notes, *self._alike])
+        return Report(f"{b} (B) compared with {a} (A)", "", made, summary=method, answer=answer)
+
+    def _main_changes(self) -> Iterator[Change]:
+        """Yield the changes of the metrics of an answer in each group."""
+        names = [name for name in (MAIN[0], *ANSWERED) if name in self.metrics]
+        metrics = {of.name: of for of in choose_metrics(self.a.runs, names)}
+        for group in dict.fromkeys(self.pairing.runs["group"]):
+            rows = self.changed[self.changed["group"] == group].set_index("metric")
+            for name in metrics:
+                if name in rows.index:
+                    ratio = from_cells(
+                        rows.loc[name], "ratio", "ratio_low", "ratio_high", nb="pairs"
+                    )
+                    value, low, high = (end - 1 for end in (ratio.value, ratio.low, ratio.high))
+                    change = Interval(value, low, high, ratio.nb)
+                    yield Change("", str(group), metrics[name], change)
 
     def _of_group(self, pairs: pd.DataFrame) -> list[dict[str, Any]]:
         a, b = self._values(pairs)
@@ -213,6 +234,7 @@ class CampaignComparison:
             row |= {"metric": name, "unit": METRICS[name].unit if name in METRICS else ""}
             row |= {"a": float(means_a.means[at]), "b": float(means_b.means[at])}
             row |= {"differing": int(differing[at]), "size": _size(change)}
+            row |= {"difference_ends": _ends(change), "ratio_ends": _ends(ratio)}
             rows.append(row if differing[at] else row | {"difference": 0.0, "size": 0.0})
         return rows
 
@@ -235,9 +257,8 @@ class CampaignComparison:
         if not nb:
             return []
         return [
-            f"In {nb} of {len(groups)} groups, the replications are identical: nothing in them "
-            "depends on the seed, so that one would do. Their differences are exact and have no "
-            "interval."
+            f"In {nb} of {len(groups)} groups, the replications are identical, as they do not "
+            "depend on the seed. Their differences are exact and have no interval."
         ]
 
     @cached_property
@@ -247,9 +268,9 @@ class CampaignComparison:
     def _settings(self) -> Table:
         a, b = self._abouts
         failed = max(len(self.a.failures), len(self.b.failures))
-        note = "Of the settings, those that are the same in all runs of each. " * bool(a or b)
+        note = "Options with the same value in all runs of a campaign. " * bool(a or b)
         if failed:
-            note += "Runs that failed are left out."
+            note += "Failed runs are left out."
         return make_settings_table(a, b, note, always=tuple(a)[:_ALWAYS])
 
     def _only_in_one(self) -> Table | None:
@@ -267,24 +288,22 @@ class CampaignComparison:
         largest = changed.head(LARGEST)
         shown = (*columns("group", "metric"), *_COLUMNS, *columns("size", "unit"))
         note = (
-            f"{len(largest)} of {len(changed)} differences. Means are over pairs of runs of the "
-            "same labels and seed; 95 % intervals are over these pairs, so that what "
-            "two runs of a seed have in common (the same people) cancels. The size is B - A in "
-            "units of half its interval: beyond 1, it is clear of chance. Of many differences, one "
-            "in twenty is so by chance alone; metrics are not independent of each other. Of fewer "
-            f"than {FEWEST} pairs there is no interval; of more, a difference without one is the "
-            "same in all of them."
+            f"{len(largest)} of {len(changed)} differences. Means and 95 % intervals are over "
+            "pairs of runs with the same labels and seed. Size is |B - A| divided by half its "
+            "interval: above 1, the interval does not contain 0. One in twenty such differences is "
+            f"due to chance alone. Fewer than {FEWEST} pairs have no interval, nor have equal "
+            "differences in all pairs."
         )
         title = "Largest differences"
         parts: list[Part] = [Table("largest_differences", title, largest, shown, note)]
         main = self._main()
         if not main.empty:
             shown = (*columns("metric", "group"), *_COLUMNS, Column("unit"))
-            parts.append(Table("main_metrics", "Main metrics by group", main, shown))
+            parts.insert(0, Table("main_metrics", "Main metrics by group", main, shown))
             drawable = main[(main["ratio"] > 0) & np.isfinite(main["ratio"])]
             if not drawable.empty:
-                drawn = [name for name in MAIN if name in set(drawable["metric"])]
-                parts.append(figures.draw_ratios(drawable, drawn))
+                names = [name for name in MAIN if name in set(drawable["metric"])]
+                parts.append(figures.draw_ratios(drawable, names))
         return parts
 
     def _main(self) -> pd.DataFrame:
@@ -300,14 +319,13 @@ class CampaignComparison:
 _MEASURED = (
     *("metric", "unit", "pairs", "differing", "a", "b"),
     *("difference", "low", "high", "exact", "size", "ratio", "ratio_low", "ratio_high"),
+    *("difference_ends", "ratio_ends"),
 )
 _ALWAYS = 9
 _COLUMNS = (
     *columns(a="A", b="B"),
-    Column("difference", "B - A", kind="difference"),
-    *columns(low="from", high="to"),
-    Column("ratio", "B / A", 4, "difference"),
-    *columns(ratio_low="from", ratio_high="to", decimals=4),
+    Column("difference", "B - A", kind="difference", below="difference_ends"),
+    Column("ratio", "B / A", 3, "difference", below="ratio_ends"),
     Column("pairs"),
 )
 
@@ -328,16 +346,18 @@ def _size(change: Interval) -> float:
     return abs(change.value) / half if half > 0 else nan
 
 
-def _agree(differences: Array, scale: float) -> bool:
-    """Tell whether several pairs all differ by the same.
+def _ends(interval: Interval) -> str:
+    low, high = (format_cell(end) for end in (interval.low, interval.high))
+    return f"{low} to {high}" if interval.is_known else ""
 
-    ``scale`` is the size of what was subtracted, whose last digits are noise.
-    """
+
+def _agree(differences: Array, scale: float) -> bool:
+    """Return whether several pairs all have the same difference, up to rounding at ``scale``."""
     return len(differences) > 1 and bool(np.ptp(differences) <= _RELATIVE * scale)
 
 
 def _spread(interval: Interval, exact: bool) -> Interval:
-    """Return an interval without ends if all pairs agree: of no spread, it says nothing."""
+    """Return an interval without ends if all pairs agree."""
     return msgspec.structs.replace(interval, low=nan, high=nan) if exact else interval
 
 
@@ -360,7 +380,7 @@ def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _about(results: CampaignResults) -> dict[str, Any]:
-    """Return what a campaign is, and the settings that all of its runs have."""
+    """Return the description of a campaign, and the options that all of its runs have."""
     runs = results.runs
     stored = [results.settings(row)["input"] for _, row in runs.drop_duplicates("input").iterrows()]
     about: dict[str, Any] = {

@@ -12,6 +12,7 @@ import pandas as pd
 from batsched_py.report.comparing.run_tables import format_job_names
 from batsched_py.report.document import Figure
 from batsched_py.report.kit.charts import numbers
+from batsched_py.report.metric_words import find_title
 from batsched_py.support import palette
 from batsched_py.support.statistics import FEWEST, quantiles
 from batsched_py.units import DAY, HOUR
@@ -69,7 +70,7 @@ def draw_shifts_of_starts(pairs: pd.DataFrame) -> Figure:
     part = f"{len(kept)} of {len(rows)} jobs, the largest shifts among them. "
     axis = f"The vertical axis is logarithmic beyond {60 * _NEAR:g} minutes on either side of 0."
     caption = part + axis if len(kept) < len(rows) else axis
-    return Figure("shift_of_starts", "When starts moved, and how far", chart, caption)
+    return Figure("shift_of_starts", "Shifts of starts", chart, caption)
 
 
 def draw_waits_of_users(users: pd.DataFrame) -> Figure:
@@ -104,7 +105,7 @@ def draw_waits_of_users(users: pd.DataFrame) -> Figure:
     )
     chart = (diagonal + points).properties(width="container", height=_HIGH)
     caption = "A user above the diagonal waits longer in B. Axes are logarithmic beyond 6 minutes."
-    return Figure("waits_of_users", "How long each user waits", chart, caption)
+    return Figure("waits_of_users", "Mean waits of the users", chart, caption)
 
 
 def draw_distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
@@ -120,16 +121,16 @@ def draw_distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
         .mark_line(interpolate="step-after")
         .encode(
             x=alt.X("wait:Q", title="waiting time (h)", scale=scale).axis(**ticks),
-            y=alt.Y("share:Q", title="share of the jobs that wait at most so long"),
-            color=alt.Color("run:N", title="run"),
+            y=alt.Y("share:Q", title="share of jobs with this wait or less"),
+            color=alt.Color("run:N", title=None),
             order="share:Q",
             tooltip=["run:N", *numbers(wait="waiting time (h)", share="share of jobs")],
         )
-        .properties(width="container", height=_HIGH)
+        .properties(width="container", height=280)
         .interactive()
     )
-    caption = "The horizontal axis is logarithmic beyond 6 minutes."
-    return Figure("distribution_of_waits", "How long jobs wait", chart, caption)
+    caption = "The horizontal axis is logarithmic beyond 6 minutes. Higher curve: shorter waits."
+    return Figure("distribution_of_waits", "Waiting times of the jobs", chart, caption)
 
 
 def draw_ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
@@ -139,6 +140,7 @@ def draw_ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
     ``a``, ``b`` and ``pairs``.
     """
     data = rows[["group", "metric", "ratio", "ratio_low", "ratio_high", "a", "b", "pairs"]]
+    data = data.assign(metric=data["metric"].map(find_title))
     order = list(dict.fromkeys(data["group"]))
     base = alt.Chart().encode(
         y=alt.Y("group:N", title=None, sort=order).axis(labelLimit=240),
@@ -160,16 +162,18 @@ def draw_ratios(rows: pd.DataFrame, metrics: list[str]) -> Figure:
         alt.layer(equal, spans, points, data=_rounded(data))
         .properties(width=260, height=alt.Step(18))
         .facet(
-            facet=alt.Facet("metric:N", title=None, sort=metrics).header(labelFontWeight="bold"),
+            facet=alt.Facet("metric:N", title=None, sort=[*map(find_title, metrics)]).header(
+                labelFontWeight="bold"
+            ),
             columns=2,
         )
         .resolve_scale(x="independent")
     )
     caption = (
-        "Ratios of means over pairs of runs of the same seed, with 95 % intervals of "
-        f"{FEWEST} pairs or more; the dashed line is where nothing differs."
+        "Ratios of means over pairs of runs with the same seed, with 95 % intervals for "
+        f"{FEWEST} pairs or more. Dashed line: equal."
     )
-    return Figure("ratios", "Metrics of B as multiples of those of A", chart, caption)
+    return Figure("ratios", "Metrics of B divided by those of A", chart, caption)
 
 
 def thin(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
@@ -184,7 +188,7 @@ def thin(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
 def _symlog(values: Iterable[float]) -> tuple[alt.Scale, dict[str, Any]]:
     """Return a scale that shows minutes and months, and 0; and its axis.
 
-    The axis has powers of ten and 0: what Vega chooses crowds at the end of a symlog.
+    The axis has powers of ten and 0: Vega's own ticks overlap at the end of a symlog axis.
     """
     array = np.asarray(list(values), dtype=np.float64)
     low, high = np.nanmin(array, initial=0.0), np.nanmax(array, initial=0.0)

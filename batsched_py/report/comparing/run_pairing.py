@@ -37,9 +37,9 @@ class Pairing(msgspec.Struct, frozen=True):
 def pair_runs(a: CampaignResults, b: CampaignResults) -> Pairing:
     """Match the finished runs of two campaigns by their labels and the seed.
 
-    An axis that only one of them has, or of which one has a single value that the other has
-    not, does not count: then a run is paired with several, one for each value. Values that one
-    campaign calls otherwise are recognised by their settings.
+    An axis of one campaign only does not count, nor does an axis with a single value in one
+    campaign that the other lacks: then a run is paired with several runs, one for each value.
+    Values with different names are matched if their settings are equal.
     """
     notes: list[str] = []
     all_axes = list(dict.fromkeys([*a.axes, *b.axes]))
@@ -122,24 +122,23 @@ def _renamed(axis: str, a: pd.DataFrame, b: pd.DataFrame, notes: list[str]) -> p
 def _same_settings(
     axis: str, of_a: tuple[pd.DataFrame, str], of_b: tuple[pd.DataFrame, str]
 ) -> bool:
-    """Tell whether two values of an axis stand for the same settings.
+    """Return whether two values of an axis stand for the same settings.
 
-    Those are the settings that are the same in all runs of the value, and not in all runs of the
-    campaign: what all runs have is no matter of this axis.
+    Only settings count that are equal in all runs of the value, but not in the whole campaign.
     """
     rows = [frame[frame[axis] == value] for frame, value in (of_a, of_b)]
-    told = [
+    names = [
         name
         for name in Settings.__struct_fields__
         if name not in (*REPEATED, *_NOT_OF_A_VALUE)
         and all(name in part and part[name].nunique() == 1 for part in rows)
         and any(frame[name].nunique() > 1 for frame, _ in (of_a, of_b))
     ]
-    return bool(told) and all(rows[0][name].iloc[0] == rows[1][name].iloc[0] for name in told)
+    return bool(names) and all(rows[0][name].iloc[0] == rows[1][name].iloc[0] for name in names)
 
 
 def _is_common(axis: str, a: pd.DataFrame, b: pd.DataFrame, notes: list[str]) -> bool:
-    """Tell whether runs can be matched by an axis; adds a sentence if not."""
+    """Return whether runs can be matched by an axis; adds a sentence if not."""
     for name, has, lacks in (("A", a, b), ("B", b, a)):
         if axis not in lacks:
             notes.append(
@@ -188,7 +187,7 @@ def _joined(a: pd.DataFrame, b: pd.DataFrame, keys: Sequence[str]) -> pd.DataFra
 
 
 def _grouping(name: str, a: pd.DataFrame, b: pd.DataFrame, pairs: pd.DataFrame) -> bool:
-    """Tell whether a label has several values in the pairs."""
+    """Return whether a label has several values in the pairs."""
     texts = [
         frame[name].iloc[pairs[row]].nunique()
         for frame, row in ((a, "row_a"), (b, "row_b"))

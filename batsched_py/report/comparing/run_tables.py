@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from batsched_py.report.comparing.job_means import (
     make_sums,
 )
 from batsched_py.report.document import Column, Table
-from batsched_py.report.formatting import format_cell
 from batsched_py.report.kit.estimates import cells
 from batsched_py.report.kit.tables import columns, table
 from batsched_py.report.metric_words import choose_time_unit
@@ -42,17 +41,6 @@ _OTHER = {
 def subtract(a: float, b: float) -> tuple[float, float]:
     """Return b - a, and the same relative to abs(a) (nan if a is 0)."""
     return b - a, (b - a) / abs(a) if a else nan
-
-
-def describe_change(what: str, a: float, b: float) -> str:
-    """Return a sentence on the change of a time in seconds between two runs."""
-    if not (isfinite(a) and isfinite(b)):
-        return ""
-    _, relative = subtract(a, b)
-    share = f" ({relative:+.1%})" if isfinite(relative) else ""
-    scale, unit = choose_time_unit([a, b])
-    of_a, of_b = (f"{format_cell(end / scale)} {unit}" for end in (a, b))
-    return f"{what}: {of_a} in A, {of_b} in B{share}."
 
 
 def make_readable(rows: pd.DataFrame, names: Sequence[str], of: str) -> pd.DataFrame:
@@ -102,9 +90,11 @@ def tabulate_shifts(pairs: pd.DataFrame) -> Table:
         Column("most_earlier", f"most earlier ({unit})", scale=scale, below="job_earlier"),
         Column("most_later", f"most later ({unit})", scale=scale, below="job_later"),
     )
-    note = "Shifts are B - A, over the jobs that are in both (starts and ends: that ran in both). "
-    note += "Below the largest ones: their jobs."
-    return Table("shifts", "When jobs came, started and ended", pd.DataFrame(rows), shown, note)
+    note = "Shifts are B - A, over the jobs of both runs (starts and ends: that ran in both). "
+    note += "Below the largest shifts: their jobs."
+    return Table(
+        "shifts", "Shifts of submissions, starts and ends", pd.DataFrame(rows), shown, note
+    )
 
 
 def tabulate_other_changes(pairs: pd.DataFrame) -> Table | None:
@@ -115,11 +105,11 @@ def tabulate_other_changes(pairs: pd.DataFrame) -> Table | None:
         if pairs[f"{name}_changed"].any()
     ]
     shown = columns("what", jobs="jobs that differ")
-    return table("other_changes", "What else differs", rows, shown)
+    return table("other_changes", "Other differences", rows, shown)
 
 
 def tabulate_only_in_one(alone: Mapping[str, pd.DataFrame]) -> Table | None:
-    """Return a table of the numbers of jobs that only one run has; None if there are none."""
+    """Return a table of the numbers of jobs of one run only; None if there are none."""
     counts = [
         {
             "run": run,
@@ -167,9 +157,8 @@ def tabulate_metrics(metrics: pd.DataFrame) -> Table:
         *CHANGES,
     )
     note = (
-        "Over all jobs of each run, also those that only one has. A slowdown is how many times "
-        "longer than its run a job takes with its wait; `batsched-py metrics --list` has the "
-        "formulas. Of times, `metrics.csv` has the seconds too."
+        "Over all jobs of each run, also jobs of one run only. `batsched-py metrics --list` shows "
+        "the formulas; `metrics.csv` has all times in seconds."
     )
     return Table("metrics", "All metrics", frame, shown, note)
 
@@ -212,9 +201,8 @@ def tabulate_means(a: pd.DataFrame, b: pd.DataFrame) -> Table:
     )
     note = (
         f"{len(a)} jobs of {_users(a)} users in A, {len(b)} of {_users(b)} in B. Intervals of "
-        "B - A (95 %) take the jobs of each run for a sample, or its users with all their jobs, "
-        "which is wider since a user's jobs are alike. The two runs are independent samples: "
-        "nothing pairs their jobs. They are of one run each; campaigns compare seeds."
+        "B - A (95 %) treat the jobs of each run as a sample, or its users with all their jobs; "
+        "the latter are wider, since a user's jobs are alike. The two runs are independent samples."
     )
     ends = [f"{drawn}_{end}" for drawn in ("jobs", "users") for end in ("low", "high")]
     frame = make_readable(pd.DataFrame(rows), ("a", "b", "difference", *ends), "quantity")
@@ -265,15 +253,10 @@ _WAYS = {
     "users": ("users' means", "users"),
 }
 _NOTE = (
-    "Over the jobs in both runs that are measured. *From* and *to* are the ends of a 95 % "
-    "interval of B - A; what it takes for a sample is named. The bounded slowdown is how many "
-    "times longer than its run (10 s at least) a job takes with its wait; lateness is the "
-    "submission in the simulation less the recorded one (negative: earlier). A sample of **jobs** "
-    "asks whether few jobs make the difference; as a user's jobs share a fate, that interval is "
-    "too narrow for a statement on users. **Jobs, by user** (each user with all jobs) asks how "
-    "much the same mean depends on who uses the machine. **Users' means** count each user once, "
-    "so that one user of many jobs does not speak for all. All are of one pair of runs: what "
-    "another seed would give, only replications tell (a campaign)."
+    "Over the measured jobs of both runs. *From* and *to* are the 95 % interval of B - A. A sample "
+    "of **jobs** shows whether few jobs make the difference; it is too narrow for users, since a "
+    "user's jobs are alike. **Jobs, by user** (each user with all jobs) shows how much the same "
+    "mean depends on the users. **Users' means** count each user once."
 )
 
 
@@ -318,7 +301,7 @@ def tabulate_effects(pairs: pd.DataFrame) -> Table:
     frame = make_readable(pd.DataFrame(rows), ("a", "b", "difference", "low", "high"), "quantity")
     units = frame["unit_shown"].map(lambda unit: f" ({unit})" if unit else "")
     frame["titled"] = frame["quantity"] + units
-    return Table("effects", "By how much, and how sure that is", frame, shown, _NOTE)
+    return Table("effects", "Differences with 95 % intervals", frame, shown, _NOTE)
 
 
 def tabulate_top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
@@ -344,17 +327,15 @@ def tabulate_top_movers(users: pd.DataFrame, pairs: pd.DataFrame) -> Table:
         shown.append(Column("lateness_a", f"mean lateness, A ({unit})", scale=scale))
         shown.append(Column("lateness_b", f"B ({unit})", scale=scale))
     note = (
-        f"{len(frame)} of {len(users)} users: those whose waiting times together changed most. "
-        "The interval (95 %) takes the user's jobs for a sample; of few jobs there is none."
+        f"The {len(frame)} of {len(users)} users whose waiting times changed most in sum. The "
+        "95 % interval treats the user's jobs as a sample; few jobs have none."
     )
     title = "Users whose waiting changed most"
     return Table("top_movers", title, frame.reset_index(drop=True), tuple(shown), note)
 
 
 def _varying(pairs: pd.DataFrame) -> list[str]:
-    """Return the quantities that say something: nobody is late in replay at recorded times, nor
-    where nothing was recorded.
-    """
+    """Return the measured quantities, without a lateness that is 0 for all jobs."""
     late = pairs[["lateness_a", "lateness_b"]].fillna(0.0).to_numpy()
     return [name for name in _GAINED if name != "lateness" or late.any()]
 

@@ -1,8 +1,9 @@
-"""Compares two runs: the shifts of jobs, the differences of metrics, and the effects on users."""
+"""Compares two runs: shifts of jobs, differences of metrics, and effects on users."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
 from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.report.answers import Change
 from batsched_py.report.comparing import figures, run_tables
 from batsched_py.report.comparing.compared_sources import (
     RunData,
@@ -31,14 +33,19 @@ from batsched_py.report.document import Part, Report, Table, Text
 from batsched_py.report.forms.notebook_report import NotebookReport
 from batsched_py.report.kit.tables import sections
 from batsched_py.report.less_work import NO_GAIN, compare_work
+from batsched_py.report.metric_words import MAIN, OF_REACTING_USERS, ShownMetric, choose_metrics
+from batsched_py.support.statistics import Interval
 
 if TYPE_CHECKING:
     from batsched_py.run.result import Result
 
+ONE_PAIR = (
+    "One pair of runs does not show the effect of chance; two campaigns with repeated runs do."
+)
 MATCHED = 0.5
 """Share of the smaller run's jobs that must have a counterpart."""
 ALIKE = 0.9
-"""Share of these that must be the same jobs."""
+"""Share of the matched pairs that must be the same jobs."""
 
 Rows = NDArray[np.int64]
 
@@ -84,14 +91,14 @@ def match_jobs(a: pd.DataFrame, b: pd.DataFrame) -> Match:
     few = len(rows_a) < MATCHED * fewest
     if few:
         note = (
-            f"Only {len(rows_a)} ids are in both runs, of {len(a)} jobs in A and {len(b)} in B: "
-            "these are not the same jobs, so distributions and metrics are compared."
+            f"Only {len(rows_a)} ids are in both runs, of {len(a)} jobs in A and {len(b)} in B. "
+            "These are not the same jobs, so distributions and metrics are compared."
         )
     elif alike < ALIKE:
         note = (
             f"{len(rows_a)} ids are in both runs, but only {alike:.0%} of them are the same job "
-            "(recorded submission, or user, profile and processors): a population that was drawn "
-            "anew, or another log. So distributions and metrics are compared."
+            "(recorded submission, or user, profile and processors). The logs or the drawn users "
+            "differ, so distributions and metrics are compared."
         )
     only_a, only_b = (
         np.setdiff1d(np.arange(len(run)), rows) for run, rows in ((a, rows_a), (b, rows_b))
@@ -117,7 +124,7 @@ def _share_alike(a: pd.DataFrame, b: pd.DataFrame) -> float:
 
     unknown = (a["user"].to_numpy() == "") | (b["user"].to_numpy() == "")
     shift = np.abs(a["original"].to_numpy() - b["original"].to_numpy())
-    # A rejected job got no processors, and tells nothing by that.
+    # A rejected job has no processors.
     size = equal("size") | (a["size"].to_numpy() == 0) | (b["size"].to_numpy() == 0)
     of_user = equal("user") | unknown
     same = of_user & ((shift <= TOLERANCE) | (equal("profile") & size))
@@ -129,16 +136,16 @@ _Titled = tuple[str, list[Part | None]]
 _COMPARED = ("submit", "start", "finish")
 _CHANGES = ("state", "processors", "size", "user", "execution", "original")
 _OF_SCHEDULE = ("state", "size", "user", "original")
-"""Changes of the schedule that start and end do not tell."""
+"""Changes of the schedule other than start and end."""
 _MEASURES = ("wait", "turnaround", "slowdown", "lateness")
 
 
 def compare_runs(a: str | Path | Result, b: str | Path | Result) -> NotebookReport:
     """Return a report on the differences between two runs: files, or results of ``simulate``.
 
-    A notebook shows its texts and tables; ``write("page.html")`` gives the page with figures.
+    A notebook shows its texts and tables; ``write("report.html")`` writes the report with figures.
     A run is named by its prefix, its ``PREFIX_jobs.csv`` (also of Batsim itself) or its folder.
-    Raises :class:`UsageError` and :class:`InputError` for what is none.
+    Raises :class:`UsageError` and :class:`InputError` if there is no such run.
     """
     return NotebookReport.from_report(RunComparison.of(a, b).report())
 
@@ -266,8 +273,8 @@ class RunComparison:
         """The result in a line or two."""
         if self.identical:
             changed = [name.removeprefix("run.") for name in self.changed_settings]
-            beside = f"; their settings differ in {', '.join(changed)}" if changed else ""
-            return f"The runs are identical: all {len(self.pairs)} jobs are equal{beside}."
+            but = f"; their options differ in {', '.join(changed)}" if changed else ""
+            return f"The runs are identical: all {len(self.pairs)} jobs are equal{but}."
         if self.same_schedule:
             elsewhere = int(self.pairs["processors_changed"].sum())
             rounded = int(self.pairs["moved"].sum()) - elsewhere
@@ -285,44 +292,53 @@ class RunComparison:
 
     @property
     def _difference(self) -> str:
-        """How many jobs differ, and by how much the mean wait."""
-        wait = self.metrics.set_index("metric").reindex(["mean_waiting_time"]).iloc[0]
-        text = run_tables.describe_change("Mean waiting time", wait["a"], wait["b"])
+        """By how much the main metrics differ, and how many jobs."""
+        both = pd.DataFrame([self.a.metrics, self.b.metrics]).astype(float)
+        metrics = choose_metrics(both, (*MAIN[:1], *OF_REACTING_USERS[:1], *MAIN[1:3]))
+        changes = [_change(metric, *both[metric.name]) for metric in metrics]
+        words = ", ".join(each.words for each in changes if not isnan(each.change.value))
+        text = f"B compared with A: {words}." if words else ""
         if not self.match.same_jobs:
-            return f"{self.match.note} {text}"
+            return f"{text} {self.match.note}"
         moved = int(self.pairs["moved"].sum())
         starts = int((self.pairs["start_shift"].fillna(0.0) != 0).sum())
         alone = [
-            f"{len(rows)} jobs are only in {run}"
+            f"{len(rows):,} jobs are only in {run}"
             for run, rows in (("A", self.match.only_a), ("B", self.match.only_b))
             if len(rows)
         ]
-        counted = f"{moved} of {len(self.pairs)} jobs differ, {starts} start at another time"
-        return f"{'; '.join([counted, *alone])}. {text}"
+        counted = f"{moved:,} of {len(self.pairs):,} jobs differ, {starts:,} start at another time"
+        return f"{text} {'; '.join([counted, *alone])}."
 
     def report(self) -> Report:
         """Return the report of the comparison."""
-        names = f"A is {self.a.name}, B is {self.b.name}; differences are B - A."
-        parts: list[_Titled] = [("What was compared", [Text(names), self._settings()])]
+        summary = (
+            f"A is {self.a.name}, B is {self.b.name}; differences are B - A. {self.match.note}"
+        )
+        parts: list[_Titled] = []
         if not self.identical:
+            parts.append(("Waits", [figures.draw_distribution_of_waits(*self._measured)]))
             parts += self._by_job() if self.match.same_jobs else self._by_distribution()
             parts.append(("Metrics", [run_tables.tabulate_metrics(self.metrics)]))
-        title = f"{self.a.name} and {self.b.name}"
-        return Report(title, "", tuple(sections(parts)), summary=self.summary)
+        parts.append(("Options", [self._settings()]))
+        title = f"{self.b.name} (B) compared with {self.a.name} (A)"
+        cautions = () if self.identical else (ONE_PAIR,)
+        made = tuple(sections(parts))
+        return Report(title, "", made, summary=summary, answer=self.summary, cautions=cautions)
 
     def _settings(self) -> Table | Text:
         a, b = flatten_settings(self.a.settings), flatten_settings(self.b.settings)
         missing = [run for run, settings in (("A", a), ("B", b)) if not settings]
         if len(missing) == 2:
-            return Text("Neither run has a PREFIX_run.json: nothing is known of their settings.")
+            return Text("Neither run has a PREFIX_run.json, so their options are unknown.")
         note = f"{missing[0]} has no PREFIX_run.json." if missing else ""
         return make_settings_table(a, b, note)
 
     def _by_job(self) -> list[_Titled]:
         only_a, only_b = self.match.only_a, self.match.only_b
         alone = {"A": self.a.jobs.iloc[only_a], "B": self.b.jobs.iloc[only_b]}
-        jobs: list[Part | None] = [Text(self.match.note), run_tables.tabulate_shifts(self.pairs)]
-        jobs += [
+        jobs: list[Part | None] = [
+            run_tables.tabulate_shifts(self.pairs),
             run_tables.tabulate_other_changes(self.pairs),
             run_tables.tabulate_only_in_one(alone),
         ]
@@ -341,12 +357,19 @@ class RunComparison:
         return [("Jobs", jobs), ("Users", of_users)]
 
     def _by_distribution(self) -> list[_Titled]:
-        a, b = (_drawn_anew(run.jobs) for run in (self.a, self.b))
+        a, b = self._measured
         tables = [run_tables.tabulate_means(a, b), run_tables.tabulate_quantiles(a, b)]
-        return [("Distributions", [*tables, figures.draw_distribution_of_waits(a, b)])]
+        return [("Distributions", [*tables])]
+
+    @property
+    def _measured(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The measured jobs of A and of B; rejected ones have no size."""
+        both = (run.jobs[run.jobs["measured"]] for run in (self.a, self.b))
+        a, b = (jobs.assign(size=jobs["size"].where(jobs["start"].notna())) for jobs in both)
+        return a, b
 
 
-def _drawn_anew(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return the measured jobs; rejected ones have no size."""
-    measured = jobs[jobs["measured"]]
-    return measured.assign(size=measured["size"].where(measured["start"].notna()))
+def _change(metric: ShownMetric, a: float, b: float) -> Change:
+    """Return the change of a metric from A to B; nan if it has none."""
+    change = b - a if metric.is_difference else b / a - 1 if a else nan if b else 0.0
+    return Change("B", "", metric, Interval(change, nan, nan, 1))

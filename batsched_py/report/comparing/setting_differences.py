@@ -32,7 +32,7 @@ _NO_SETTINGS = (
     "notes",
 )
 _OF_THE_RUN = {f"provenance.{name}" for name in ("hash", "host", "started", "seconds", "code")}
-"""Names of provenance that differ in any two runs, or that :func:`identify_code` has."""
+"""Names of provenance that differ between any two runs, or that :func:`identify_code` has."""
 _PROVENANCE = "provenance"
 _CODE = "code"
 _FILE = "file "
@@ -55,7 +55,7 @@ def identify_code(stored: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_of_code(name: str) -> bool:
-    """Tell whether a setting is a digest that :func:`identify_code` has made."""
+    """Return whether a setting is a digest that :func:`identify_code` has made."""
     return name == _CODE or name.startswith(_FILE)
 
 
@@ -78,21 +78,21 @@ def flatten_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
 def find_differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     """Return the names of the settings that differ; None, 0 and false are equal.
 
-    Of provenance, only what both say can differ: runs of ``simulate`` say nothing of it.
+    Provenance is compared only where both have it: runs of ``simulate`` have none.
     """
 
     def value(settings: Mapping[str, Any], name: str) -> Any:
-        return settings.get(name) or None  # older versions left out what is 0 or none now
+        return settings.get(name) or None  # some versions leave out 0 and none
 
     return [
         name
         for name in dict.fromkeys((*a, *b))
-        if value(a, name) != value(b, name) and _both_say(name, a, b)
+        if value(a, name) != value(b, name) and _is_comparable(name, a, b)
     ]
 
 
-def _both_say(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Tell whether a setting can be compared; a file that only one campaign has read can."""
+def _is_comparable(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Return whether a setting can be compared; a file that only one campaign has read can."""
     if name.startswith(_FILE):
         return (name in a and name in b) or (_CODE in a and _CODE in b)
     always_known = name != _CODE and not name.startswith(f"{_PROVENANCE}.")
@@ -114,8 +114,8 @@ def make_settings_table(
         }
     )
     marks = tuple((names.index(name), column) for name in changed for column in ("a", "b"))
-    shown = columns("setting", {"a": "A", "b": "B"}, "differs")
-    return Table("settings", "Settings", frame, shown, note, marks)
+    shown = columns({"setting": "option"}, {"a": "A", "b": "B"}, "differs")
+    return Table("settings", "Main options, and all that differ", frame, shown, note, marks)
 
 
 def _text(name: str, settings: Mapping[str, Any]) -> str:

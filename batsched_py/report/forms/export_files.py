@@ -15,18 +15,19 @@ from batsched_py.files.csv_text import format_frame_csv
 from batsched_py.files.writers import write_whole
 from batsched_py.report.document import Figure, Report, Table, Text
 from batsched_py.report.formatting import (
-    count_verdicts,
     find_marked_cells,
+    format_answer,
     format_headings,
+    format_method,
     format_rows,
     format_verdict,
     is_numeric,
 )
 
 PAGE = "report.html"
-"""The page, in the folder of the campaign."""
+"""The HTML file, in the folder of the campaign."""
 FOLDER = "report"
-"""The folder beside it that holds the other files."""
+"""The folder next to it that holds the other files."""
 TABLES = "tables.md"
 _HTML = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?:)")
 
@@ -42,10 +43,10 @@ def write_files(report: Report, folder: Path, rendered: Iterable[dict[str, bytes
     ``NAME.csv`` of a table holds all columns of its frame with all digits, that of a figure the
     data it shows; ``tables.md`` holds verdicts and tables as they are shown. Each file is written
     whole or not at all; raises :class:`batsched_py.errors.OutputError`, also for a folder that is a
-    link: in results of somebody's it may lead anywhere.
+    link, since a link in a stranger's results may lead anywhere.
     """
     if folder.is_symlink():
-        raise OutputError(f"{folder} is a link: files are written only into the folder given")
+        raise OutputError(f"{folder} is a link: files are written only into a real folder")
     written = []
 
     def write(name: str, content: str | bytes) -> None:
@@ -66,17 +67,19 @@ def write_files(report: Report, folder: Path, rendered: Iterable[dict[str, bytes
 
 def format_markdown(report: Report) -> str:
     """Return a report without its figures as Markdown; HTML in it is shown as text."""
-    parts = [f"# {report.title}", report.source, report.summary]
-    if report.terms:
-        parts += ["## Terms", "\n".join(f"- **{term}**: {means}" for term, means in report.terms)]
+    parts = [f"# {report.title}", format_answer(report), *report.cautions]
     if report.verdicts:
-        parts += ["## Claims", f"{count_verdicts(report.verdicts)}.", _verdicts(report)]
+        parts += ["## Claims", _verdicts(report)]
     for section in report.sections:
         shown = [part for part in section.parts if not isinstance(part, Figure)]
         if shown:
             parts.append(f"## {section.title}")
         for part in shown:
             parts += [part.markdown] if isinstance(part, Text) else _table(part)
+    method = [format_method(report), report.source]
+    method += ["\n".join(f"- **{term}**: {means}" for term, means in report.terms)]
+    if any(method):
+        parts += ["## How it was made", *method]
     text = "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
     return _HTML.sub(r"\\<", text)
 

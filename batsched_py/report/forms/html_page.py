@@ -1,7 +1,7 @@
 """Makes the HTML page of a report, one file that needs no network.
 
-The libraries that draw (Vega, Vega-Lite, vega-embed) are in the file, as are the specifications
-of the figures with their data. A content security policy in it forbids every request.
+The file has the drawing libraries (Vega, Vega-Lite, vega-embed) and the specifications of the
+figures with their data. Its content security policy forbids every request.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from batsched_py.report.document import Column, Figure, Report, Table, Text
 from batsched_py.report.formatting import (
     SYMBOLS,
     WORDS,
-    count_verdicts,
     find_marked_cells,
+    format_answer,
     format_heading,
+    format_method,
     format_value,
     is_nothing,
     is_numeric,
@@ -42,7 +43,7 @@ from batsched_py.report.forms.schedule_view import pack_schedules
 from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 
 MOST_ROWS = 1_000
-"""Rows of a table in the page; its CSV file has all."""
+"""Rows of a table in the page; its CSV file has all rows."""
 _SCRIPTS = ("base.js", "tables.js", "charts.js", "runs.js", "schedule.js", "start.js")
 _KEYS = {True: "holds", False: "fails", None: "unknown"}
 _POLICY = (
@@ -60,31 +61,43 @@ def render_page(
 ) -> str:
     """Return the HTML page of a report.
 
-    With ``results`` it has a table of all runs, and the schedules and users of some, ``views`` if
-    they are drawn already. With ``refresh`` the page loads itself again after as many seconds.
+    With ``results`` it has a table of all runs, and the schedules and users of a few runs, which
+    are ``views`` if they are already drawn. The page reloads every ``refresh`` seconds, if given.
     """
     stored = [] if results is None else read_all_stored(results)
+    figure, of_one = report.main_figure, results is not None and results.what == "run"
+    schedules = None if results is None else pack_schedules(results, views)
     made_with = {} if results is None else list_provenance(results, stored)
     with ThreadPoolExecutor(1) as thread:
         vega = thread.submit(bundle_vega)
         data = {
             "figures": {figure.name: _described(figure) for figure in report.figures},
             "runs": None if results is None else make_runs_table(results, stored),
-            "schedules": results and pack_schedules(results, views),
+            "schedules": schedules,
         }
     template = _environment().get_template("page.html.jinja")
     return template.render(
         report=report,
+        answer=format_answer(report),
+        figure=figure,
+        method=format_method(report),
         sections=[
-            {"id": f"section-{at}", "title": section.title, "parts": map(_part, section.parts)}
+            {
+                "id": f"section-{at}",
+                "title": section.title,
+                "for_reference": section.for_reference,
+                "parts": [_part(part) for part in section.parts if part is not figure],
+            }
             for at, section in enumerate(report.sections, 1)
+            if section.parts != (figure,)
         ],
         keys=_KEYS,
         symbols=SYMBOLS,
         words=WORDS,
-        tally=count_verdicts(report.verdicts),
         results=results,
-        runs_title="All runs" if results is None or results.what == "campaign" else "Its settings",
+        schedules=schedules,
+        schedule_title="Schedule and users" if of_one else "Schedule and users of one run",
+        runs_title="Settings" if of_one else "All runs",
         failures=[] if results is None else [(str(path), why) for path, why in results.failures],
         made_with=[(name, ", ".join(values)) for name, values in made_with.items()],
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -133,6 +146,11 @@ def _environment() -> Environment:
     environment.filters["code"] = lambda text: Markup(
         re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text)))
     )
+    environment.globals["kinds"] = {
+        "ours": "simulated",
+        "published": "published",
+        "difference": "difference",
+    }
     environment.filters["inline"] = lambda text: Markup(_markdown().renderInline(text))
     return environment
 
@@ -155,7 +173,7 @@ def _asset(name: str) -> str:
 def _described(figure: Figure) -> dict[str, Any]:
     """Return the specification of a figure with a description for screen readers."""
     spec: dict[str, Any] = make_drawable(figure.spec)
-    spec.pop("$schema", None)  # an address, that nobody is to ask
+    spec.pop("$schema", None)  # an address
     spec.setdefault("description", f"{figure.title}. {figure.caption}".strip())
     return spec
 
@@ -203,7 +221,7 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 def _begins_group(shown: tuple[Column, ...], at: int) -> bool:
-    """Tell whether a pair of ours and published begins with a column."""
+    """Return whether a simulated and published pair of columns begins here."""
     kind, before = shown[at].kind, shown[at - 1].kind if at else ""
     if not kind:
         return bool(before)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from html import escape
 from pathlib import Path
 from typing import Self
 
@@ -9,7 +11,7 @@ from batsched_py.report.document import Report
 
 
 class NotebookReport(Report, frozen=True):
-    """A report that a notebook shows, and that writes itself as an HTML page."""
+    """A report that a notebook shows, and that writes itself as an HTML file."""
 
     @classmethod
     def from_report(cls, report: Report) -> Self:
@@ -17,16 +19,22 @@ class NotebookReport(Report, frozen=True):
         return cls(*(getattr(report, name) for name in report.__struct_fields__))
 
     def _repr_html_(self) -> str:
-        """Return texts and tables; figures are on the page only."""
-        from batsched_py.report.forms.export_files import format_markdown
+        """Return the answer, the main figure, texts and tables; all figures are in the file."""
+        from batsched_py.report.forms.export_files import format_markdown, render_figure
         from batsched_py.report.forms.html_page import render_markdown
 
-        return str(render_markdown(format_markdown(self)))
+        head, mark, rest = format_markdown(self).partition("\n\n## ")
+        picture = ""
+        if self.main_figure is not None:
+            svg = b64encode(render_figure(self.main_figure.spec)["svg"]).decode()
+            title = escape(self.main_figure.title)
+            picture = f'<img alt="{title}" src="data:image/svg+xml;base64,{svg}">'
+        return f"{render_markdown(head)}{picture}{render_markdown(mark + rest)}"
 
     def write(self, path: str | Path) -> Path:
-        """Write the report as an HTML page; return its path.
+        """Write the report as an HTML file; return its path.
 
-        It is written whole or not at all, missing folders are made; raises
+        The file is written whole or not at all. Missing folders are made. Raises
         :class:`batsched_py.errors.OutputError`.
         """
         from batsched_py.files.writers import write_whole

@@ -1,4 +1,4 @@
-"""Writes the report of a campaign as a page, and as files next to the page."""
+"""Writes the report of a campaign as HTML, and as files next to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 EVERY = 10
-"""Seconds after which the page of a campaign that runs is looked at, and made, again."""
+"""Seconds between two reports of a campaign that still runs."""
 
 
 def write_page(
@@ -32,11 +32,11 @@ def write_page(
     results: CampaignResults | None = None,
     jobs: int | None = None,
 ) -> tuple[Report, list[Path]]:
-    """Make a report and write it as a page, with a table of ``results`` if given, and files.
+    """Make a report and write it as HTML, with a table of ``results``, and as files.
 
-    While it is made, ``jobs`` processes draw the schedules of the page, then its figures (None: as
-    many as there are cores; 1: all is drawn in this process). Returns the report and the paths, the
-    page first. Raises :class:`OutputError`, and :class:`SimulationError` if a process is lost.
+    Meanwhile, ``jobs`` processes draw schedules and figures (None: one per core; 1: this process
+    draws them). Returns the report and the paths, HTML first. Raises :class:`OutputError`, and
+    :class:`SimulationError` if a process is lost.
     """
     jobs = jobs or os.cpu_count() or 1
     with LocalWorkers(jobs) as workers:
@@ -52,18 +52,18 @@ def write_page(
 
 
 def write_page_so_far(results: CampaignResults, place: Path, named: str | None = None) -> None:
-    """Write the page of a campaign that still runs; the page reloads itself every ten seconds.
+    """Write the report of a campaign that still runs; it reloads itself every ten seconds.
 
-    ``named`` is the code that makes the report, as :func:`make_campaign_report` takes it. If that
-    code fails with the runs that are there, the page says so and has the table of runs.
+    ``named`` is the code that makes the report, as for :func:`make_campaign_report`. If that code
+    fails with the finished runs, the report shows the error and the table of runs.
     """
     nb_ended = results.nb_planned - len(results.unfinished)
-    summary = f"**{nb_ended} of {results.nb_planned} runs have ended.** The page shows them.\n\n"
+    caution = f"**{nb_ended} of {results.nb_planned} runs have ended.**"
     report = Report(results.title, "", ())
     if nb_ended:
         try:
             report = make_campaign_report(results, named)
         except PluginError as error:
-            summary += f"The report cannot be made from these runs: {error}"
-    report = msgspec.structs.replace(report, summary=summary + report.summary)
+            caution += f" The report cannot be made from these runs: {error}"
+    report = msgspec.structs.replace(report, cautions=(caution, *report.cautions))
     write_whole(place, render_page(report, results if nb_ended else None, refresh=EVERY))

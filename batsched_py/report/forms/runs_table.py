@@ -1,4 +1,4 @@
-"""Packs the runs of a campaign for the script of the page: labels, metrics, settings."""
+"""Packs the runs of a campaign for the script of a report: labels, metrics, settings."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from batsched_py.report.metric_words import choose_main_metrics, find_reaction
 from batsched_py.report.shown_runs import ShownRuns, Stored
 
 _DETAILS = ("metrics", "sites", "statistics", "user_statistics")
-"""Of a run's description: shown elsewhere, or too long."""
+"""Parts of a run's description that are shown elsewhere, or too long."""
 
 
 def make_runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
-    """Return the runs in the format that the script of the page reads.
+    """Return the runs in the format that the script of a report reads.
 
     ``shown`` are the names of the columns of the table; ``columns`` holds every column of
-    ``results.runs``, ``settings`` what is stored about each run besides, ``commands`` what repeats
-    it; ``names`` has by axis how its texts are called for short.
+    ``results.runs``, ``settings`` the other stored data of each run, ``commands`` the commands that
+    repeat it; ``names`` has the short names of texts by axis.
     """
     runs = results.runs
     axes = [name for name in results.axes if name in runs]
@@ -43,7 +43,7 @@ def make_runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
 
 
 def _names(labels: pd.Series[Any]) -> dict[str, str]:
-    """Return those texts among the labels of an axis that have a shorter name, with it."""
+    """Return the labels of an axis that have a shorter name, with that name."""
     names = shorten_names(labels.dropna().unique()).items()
     return {value: name for value, name in names if isinstance(value, str) and name != value}
 
@@ -67,7 +67,7 @@ def _shown(results: ShownRuns) -> list[str]:
     axes = [name for name in results.axes if name in runs]
     main = choose_main_metrics(results.metric, find_reaction(runs))
     metrics = [name for name in main if name in runs and runs[name].notna().any()]
-    # Seeds are long, and follow from the replication: they are in the details.
+    # Seeds are long, and follow from the replication.
     return [*axes, *metrics, *(["wall_time"] if "wall_time" in runs else [])]
 
 
@@ -89,7 +89,7 @@ def _command(results: ShownRuns, row: Any) -> str:
 
 _EXACT = 2**53
 DIGITS = 6
-"""Significant digits of a number in the page; the CSV files have all."""
+"""Significant digits of a number in HTML; the CSV files have all."""
 
 
 def pack_column(values: Sequence[Any]) -> dict[str, Any]:

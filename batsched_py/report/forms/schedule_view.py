@@ -1,7 +1,7 @@
-"""Draws single runs for a page: schedule, queue, busy processors and users.
+"""Draws single runs for a report: schedule, queue, busy processors and users.
 
-Only a bounded part is put into the page: some runs, and of each a window around the time at which
-most jobs waited. What is left out is said.
+A report has at most a dozen runs, and of each a window around the time of the longest queue. A note
+names what is left out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def draw_schedules(results: ShownRuns, call: Call = map) -> Iterator[dict[str, A
 
 
 def pack_schedules(results: ShownRuns, views: Iterable[dict[str, Any]] | None) -> dict[str, Any]:
-    """Return views, drawn here if there are none, and a note on those left out, for the page."""
+    """Return views, drawn here if there are none, and a note on the runs left out."""
     shown = list(draw_schedules(results) if views is None else views)
     return {"runs": shown, "note": _note(results, len(choose_rows(results)), len(shown))}
 
@@ -142,16 +142,14 @@ def _note(results: ShownRuns, nb_chosen: int, nb_shown: int) -> str:
         return "No run has finished yet."
     if not nb_shown:
         return (
-            "This campaign keeps the metrics of its runs and not their jobs, so there is no "
-            "schedule to show. To see one, repeat a run with the command in its details below: "
-            "it writes the jobs too."
+            "This campaign keeps no jobs, so there is no schedule. To see one, repeat a run: click "
+            "its number for the command."
         )
     if nb_shown == nb_runs:
-        return f"All {nb_runs} runs can be chosen." if nb_runs > 1 else ""
-    why = f"{nb_shown} of {nb_runs} runs can be chosen, spread over the axes"
+        return ""
     lost = nb_chosen - nb_shown
-    kept = f"; of {lost} more the jobs were not kept" if lost else ""
-    return f"{why}{kept}. The jobs of the others are in their folders, or come by their commands."
+    kept = f" ({lost} more kept no jobs)" if lost else ""
+    return f"{nb_shown} of {nb_runs} runs are shown{kept}; the others are in their folders."
 
 
 def _numbers(column: pd.Series[Any]) -> list[float | int | None]:

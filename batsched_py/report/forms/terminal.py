@@ -18,9 +18,10 @@ from batsched_py.report.document import Kind, Table, Text
 from batsched_py.report.formatting import (
     SYMBOLS,
     WORDS,
-    count_verdicts,
     find_marked_cells,
+    format_answer,
     format_headings,
+    format_method,
     format_rows,
     format_verdict,
     is_numeric,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _STYLES = {True: "green", False: "red", None: "yellow"}
 _KINDS: dict[Kind, str] = {"": "", "ours": "bold", "published": "cyan", "difference": "dim"}
 _GAP = 2
-"""Blanks that a column takes beside its text."""
+"""Blanks between two columns."""
 _UNLIMITED = 10_000
 _TEXT = 24
 """Words of a text are broken into lines of this width, if there is not room for more."""
@@ -67,11 +68,9 @@ def _lines(text: str) -> list[str]:
 
 
 def print_report(report: Report, console: Console) -> None:
-    """Print title, summary, verdicts, and the tables that are not only for reference."""
+    """Print title, answer, verdicts, the tables that are not only for reference, and the method."""
     console.print(RichText(one_line(report.title), style="bold"))
-    if report.source:
-        console.print(RichText(report.source, style="dim"))
-    _markdown(report.summary, console)
+    _markdown("\n\n".join((format_answer(report), *report.cautions)), console)
     _print_verdicts(report.verdicts, console)
     for section in report.sections:
         shown = [part for part in section.parts if isinstance(part, Table | Text)]
@@ -84,6 +83,9 @@ def print_report(report: Report, console: Console) -> None:
                 _markdown(part.markdown, console)
             else:
                 print_table(part, console)
+    _markdown(format_method(report), console)
+    if report.source:
+        console.print(RichText(report.source, style="dim"))
 
 
 def print_table(table: Table, console: Console) -> None:
@@ -158,8 +160,8 @@ def _print_block(columns: Sequence[_Column], width: int, console: Console) -> No
             )
         )
     needed = console.options.update(width=_UNLIMITED, max_width=_UNLIMITED)
-    drawn = console.render(rich, needed)
-    console.print(Segments(drawn), crop=False, no_wrap=True, overflow="ignore", end="")
+    lines = console.render(rich, needed)
+    console.print(Segments(lines), crop=False, no_wrap=True, overflow="ignore", end="")
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
@@ -176,7 +178,7 @@ def _print_verdicts(verdicts: tuple[Verdict, ...], console: Console) -> None:
     if not verdicts:
         return
     console.print()
-    console.print(RichText(f"Claims: {count_verdicts(verdicts)}", style="bold"))
+    console.print(RichText("Claims", style="bold"))
     for judged in verdicts:
         if judged.holds is not None:
             on = f" ({judged.log})" if judged.log else ""
@@ -188,7 +190,7 @@ def _print_verdicts(verdicts: tuple[Verdict, ...], console: Console) -> None:
     unknown = sum(judged.holds is None for judged in verdicts)
     if unknown:
         line = RichText(f"{SYMBOLS[None]} {WORDS[None]}", style=_STYLES[None])
-        line.append(f": {unknown} more, of which the report's page says what is missing")
+        line.append(f": {unknown} more; the HTML report shows what is missing")
         console.print(line)
 
 

@@ -17,9 +17,9 @@ Rows = TypeVar("Rows", "pd.Series[float]", pd.DataFrame)
 
 
 def paired(ours: Rows, base: Rows) -> tuple[Rows, Rows]:
-    """Return the rows of ``ours`` and ``base`` whose index (the seed) is in both, in our order.
+    """Return the rows of ``ours`` and ``base`` whose index (the seed) is in both.
 
-    If several rows have the same index, the first counts.
+    Both have the order of ``ours``. If several rows have the same index, the first counts.
     """
     ours, base = (side[~side.index.duplicated()] for side in (ours, base))
     both = ours.index.intersection(base.index)

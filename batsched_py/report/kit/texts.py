@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from batsched_py.files.readers import read_toml
 from batsched_py.report.document import Column, Figure, Part, Report, Table, Verdict
 from batsched_py.report.kit.tables import Rows, sections, table
-from batsched_py.support.statistics import beside
+from batsched_py.support.statistics import compare_published
 
 
 def read_published(folder: Path) -> dict[str, Any]:
@@ -47,20 +47,16 @@ def in_column(published: Mapping[str, Any], path: tuple[object, ...], column: An
     return dict(zip(names, node, strict=False)).get(column) if isinstance(node, list) else None
 
 
-def compared(values: ArrayLike, published: float | None) -> dict[str, Any]:
-    """Return the comparison of our replications with a published number as cells of a row.
+def comparison_cells(values: ArrayLike, published: float | None) -> dict[str, Any]:
+    """Return the comparison of simulated values with a published number as cells of a row.
 
-    ``published``; ``difference`` in per cent of it; its distance ``z`` from our mean in standard
-    deviations of a further replication; ``rank``, the number of smaller values of ours.
+    ``published``; ``difference`` in per cent of it; its distance ``z`` from the simulated mean in
+    standard deviations of a further replication; ``rank``, the number of smaller values.
     """
-    theirs = nan if published is None else published
-    ours = beside(values, theirs)
-    return {
-        "published": theirs,
-        "difference": 100 * ours.difference,
-        "z": ours.z,
-        "rank": ours.rank,
-    }
+    number = nan if published is None else published
+    found = compare_published(values, number)
+    difference = 100 * found.difference
+    return {"published": number, "difference": difference, "z": found.z, "rank": found.rank}
 
 
 class Texts:
@@ -77,11 +73,11 @@ class Texts:
         self._verdicts: dict[str, dict[str, str]] = self.published.get("verdicts", {})
 
     def __getitem__(self, name: str) -> str:
-        """Return a text as it stands in the file."""
+        """Return a text of the file, unchanged."""
         return self._texts[name]
 
     def columns(self, key: str) -> tuple[Column, ...]:
-        """Return the columns of a table that the file describes."""
+        """Return the columns of a table in the file."""
         return msgspec.convert(self._tables[key]["columns"], tuple[Column, ...])
 
     def table(
@@ -130,7 +126,7 @@ class Texts:
         ``effect`` and ``reading`` are those of :class:`batsched_py.report.Verdict`; the file may
         have texts for them, too.
 
-        Raises ``KeyError`` for a value that a text needs and that is not given.
+        Raises ``KeyError`` if a text needs a value that is missing.
         """
         texts, values = self._verdicts[key], {"log": log, **values}
         evidence = texts["evidence"].format(**values) if tell else ""
@@ -145,10 +141,17 @@ class Texts:
         summary: str,
         title: str = "",
         terms: Iterable[tuple[str, str]] = (),
+        *,
+        answer: str = "",
+        figure: str = "",
     ) -> Report:
         """Return the report of a study from its sections and verdicts.
 
-        ``source`` is from the texts, and so is ``title`` if it is not given.
+        ``source`` is from the texts, and so is ``title`` by default. The report begins with
+        ``answer`` (by default the first claim that holds or does not) and ``figure``, the name of
+        a figure (by default the first one).
         """
         head = (title or self["title"], self["source"])
-        return Report(*head, tuple(sections(parts)), tuple(verdicts), summary, tuple(terms))
+        made = Report(*head, tuple(sections(parts)), tuple(verdicts), summary, tuple(terms), answer)
+        there = figure in {of.name for of in made.figures}
+        return msgspec.structs.replace(made, figure=figure if there else "")

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Table
-from batsched_py.report.kit import Quantity, Runs, cells, columns, compared, find_published
+from batsched_py.report.kit import Quantity, Runs, cells, columns, comparison_cells, find_published
 from batsched_py.units import HOUR
 from batsched_studies.creasy import PUBLISHED, TEXTS
 
@@ -88,7 +88,7 @@ def _rows(title: str, name: str, runs: Runs, numbers: Sequence[float]) -> Iterat
         if of_policy := runs.where(alpha=alpha):
             row = {"what": title, "system": name_policy(alpha)}
             row |= cells(of_policy.mean(name), nb="replications")
-            yield row | compared(of_policy.values(name), published.get(alpha, nan))
+            yield row | comparison_cells(of_policy.values(name), published.get(alpha, nan))
     for alpha, number in ((MOST, numbers[-1]), (MORE, nan)):
         if easy and (creasy := runs.where(alpha=alpha)):
             row = {"what": title, "system": f"change, {name_policy(alpha)} (%)"}

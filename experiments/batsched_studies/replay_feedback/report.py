@@ -46,7 +46,8 @@ def report(results: CampaignResults) -> Report:
     )
     head = write_summary(runs, counts)
     verdicts = _verdicts(cells, runs, logs)
-    return TEXTS.report(parts, verdicts, head, terms=list_terms(runs))
+    answer = " ".join(_results(tables.read(runs)))
+    return TEXTS.report(parts, verdicts, head, terms=list_terms(runs), answer=answer)
 
 
 def _verdicts(
@@ -80,7 +81,7 @@ def write_summary(runs: pd.DataFrame, counts: pd.DataFrame) -> str:
     """Return the summary of the runs as Markdown."""
     runs = tables.read(runs)
     points = [*map(_reproduced, rows(counts)), _chance(runs)]
-    sentences = " ".join([TEXTS["question"], _method(runs), *_results(runs)])
+    sentences = " ".join([TEXTS["question"], _method(runs)])
     return sentences + "\n\n" + "\n".join(f"- {point}" for point in points)
 
 

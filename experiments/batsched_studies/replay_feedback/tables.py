@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from batsched_py.report import Column, Table, formatting, kit
-from batsched_py.report.kit import Beside
+from batsched_py.report.kit import Comparison
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import DAY
 from batsched_studies.replay_feedback import PUBLISHED, TEXTS
@@ -85,12 +85,12 @@ class Cell:
         return None if published is None else format_digits(self.ours) == format_digits(published)
 
     @property
-    def beside(self) -> Beside:
+    def beside(self) -> Comparison:
         """Rank and distance of the published value among the simulated ones, for any rounding."""
         if self.published is None:
-            return kit.beside(self.values, math.nan)
+            return kit.compare_published(self.values, math.nan)
         (middle,) = kit.quantiles(self.values, (0.5,))
-        return kit.beside(self.values, find_nearest_printed(self.published, middle))
+        return kit.compare_published(self.values, find_nearest_printed(self.published, middle))
 
     @property
     def ends(self) -> Ends:

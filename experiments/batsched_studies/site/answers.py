@@ -71,8 +71,9 @@ def write_headline(runs: Runs) -> str:
         inside = "; ".join(filter(None, (missing.get(change), words)))
         groups.setdefault(kind, []).append(f"**{change}**{f' ({inside})' * bool(inside)}")
     few = min(case.ratio(c.WAIT).nb for cases in by_change.values() for case in cases)
-    hint = f" {TEXTS['few'].format(runs=few, fewest=FEWEST)}" if few < FEWEST else ""
-    return f"{_sentence('wait', groups)}{hint}"
+    lines = [f"- {text}." for text in _texts("wait", groups)]
+    hint = f"\n\n{TEXTS['few'].format(runs=few, fewest=FEWEST)}" if few < FEWEST else ""
+    return "\n".join(lines) + hint
 
 
 def describe_utilisation(runs: Runs) -> str:
@@ -83,7 +84,8 @@ def describe_utilisation(runs: Runs) -> str:
         if kind in (LESS, MORE):
             words = f"**{change}** ({_least_to_most(cases, c.BUSY)})"
             groups.setdefault(kind, []).append(words)
-    return _sentence("busy", groups) if groups else ""
+    text = "; ".join(_texts("busy", groups))
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _by_change(runs: Runs) -> dict[str, list[c.Case]]:
@@ -93,14 +95,12 @@ def _by_change(runs: Runs) -> dict[str, list[c.Case]]:
     return found
 
 
-def _sentence(of: str, groups: dict[str, list[str]]) -> str:
-    told = (
+def _texts(of: str, groups: dict[str, list[str]]) -> list[str]:
+    return [
         TEXTS[f"{of}_{kind}"].format(changes=listed(groups[kind]))
         for kind in _ORDER
         if kind in groups
-    )
-    text = "; ".join(told)
-    return f"{text[0].upper()}{text[1:]}."
+    ]
 
 
 def _answer(cases: list[c.Case], least: float) -> tuple[str, str]:

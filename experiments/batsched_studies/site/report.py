@@ -20,23 +20,24 @@ def report(results: CampaignResults) -> Report:
     """Return the report of a campaign; the study has no claims."""
     logs = read(results)
     parts = (part for log, runs in logs for part in _parts(log, runs, results))
-    return TEXTS.report(parts, (), _summary(logs), results.title)
+    return TEXTS.report(parts, (), _summary(logs), results.title, answer=_answer_in_words(logs))
 
 
 def _summary(logs: Sequence[tuple[str, Runs]]) -> str:
-    """Return as text how far to trust the answer, and the answer."""
+    """Return for each log how well its replay agrees with it, and the answers that differ."""
+    return "\n\n".join(
+        _join(fidelity.describe_fidelity(runs), describe_differing(runs)) for _, runs in logs
+    )
+
+
+def _answer_in_words(logs: Sequence[tuple[str, Runs]]) -> str:
+    """Return the answer for each log as text."""
     if not logs:
         return TEXTS["nothing"]
-    told = (text for log, runs in logs for text in _summary_texts(log, runs, len(logs) > 1))
-    return "\n\n".join(text for text in told if text)
-
-
-def _summary_texts(log: str, runs: Runs, several: bool) -> Iterator[str]:
-    if several:
-        yield f"### {log}"
-    yield _join(fidelity.describe_fidelity(runs), answers.describe_present_waits(runs))
-    yield answers.write_headline(runs)
-    yield describe_differing(runs)
+    headlines = [(log, answers.write_headline(runs)) for log, runs in logs]
+    if len(logs) == 1:
+        return headlines[0][1]
+    return "\n\n".join(f"**{log}**: {headline}" for log, headline in headlines)
 
 
 def _parts(
@@ -51,7 +52,12 @@ def _answer(log: str, runs: Runs) -> Iterator[Part | None]:
     yield draw_answer(log, runs)
     yield _text(write_cautions(runs))
     yield _text(_words(runs))
-    yield _text(_join(answers.describe_utilisation(runs), answers.describe_submissions(runs)))
+    describe = (
+        answers.describe_present_waits,
+        answers.describe_utilisation,
+        answers.describe_submissions,
+    )
+    yield _text(_join(*(of(runs) for of in describe)))
     yield make_conclusion_table(log, runs)
 
 

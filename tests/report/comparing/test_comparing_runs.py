@@ -95,7 +95,7 @@ def test_equal_jobs_of_other_settings_are_identical_and_the_line_names_them(tmp_
     of_a, of_b = settings("easy", warm_up=0.0), settings("fcfs")
     comparison = compared(tmp_path, BASE, BASE, of_a, of_b)
     assert comparison.identical
-    assert [section.title for section in comparison.report().sections] == ["What was compared"]
+    assert [section.title for section in comparison.report().sections] == ["Options"]
     rows = table(comparison, "settings").frame.set_index("setting")
     assert rows.loc["scheduler"].tolist() == ["easy", "fcfs", "yes"]
     assert rows.loc["seed", "differs"] == ""
@@ -173,10 +173,10 @@ def test_results_in_memory_are_compared_as_their_files(tmp_path: Path) -> None:
     easy.write(tmp_path / "easy")
     fcfs.write(tmp_path / "fcfs")
     files = compare_runs(tmp_path / "easy", str(tmp_path / "fcfs_jobs.csv"))
-    assert files.summary == report.summary
+    assert files.answer == report.answer
     for from_files, in_memory in zip(files.tables, report.tables, strict=True):
         assert from_files.frame.equals(in_memory.frame), from_files.name
-    assert "identical" in compare_runs(easy, easy).summary
+    assert "identical" in compare_runs(easy, easy).answer
     with pytest.raises(UsageError, match="two results"):
         compare_runs(easy, tmp_path / "fcfs")
     html = report._repr_html_()  # in a notebook

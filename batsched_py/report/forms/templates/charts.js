@@ -8,7 +8,7 @@ function chartConfig(narrow, panels) {
   const legend = { labelColor: text, titleColor: text, labelFontSize: 12, titleFontSize: 12, labelLimit: 260 };
   Object.assign(legend, { symbolBaseFillColor: muted, symbolBaseStrokeColor: muted });
   if (narrow) Object.assign(legend, { orient: "bottom", direction: "vertical", columns: 1, labelLimit: 220 });
-  else if (panels) legend.orient = "top"; // beside panels of fixed widths there is seldom room
+  else if (panels) legend.orient = "top"; // panels leave no room at the right
   return {
     background: null,
     font: FONT,
@@ -26,11 +26,23 @@ function chartConfig(narrow, panels) {
 }
 
 const LEAST_PANEL = 180; // pixels; wide panels stay at least 0.6 times as wide as they were made
-const [OWN_AXIS, SHARED_AXIS] = [70, 30]; // pixels beside a panel
+const [OWN_AXIS, SHARED_AXIS] = [70, 30]; // pixels at the side of a panel
+
+/** A panel that begins a row, with the labels of the first panel at its left. */
+function withAxisOf(view, first) {
+  const axisOf = (of) => of.encoding?.y ?? of.layer?.map(axisOf).find(Boolean);
+  const { axis, field } = axisOf(first) ?? {};
+  const labelled = (of) => ({
+    ...of,
+    ...(of.encoding?.y?.field === field && { encoding: { ...of.encoding, y: { ...of.encoding.y, axis } } }),
+    ...(of.layer && { layer: of.layer.map(labelled) }),
+  });
+  return axis === null ? view : labelled(view);
+}
 
 /**
  * Panels side by side as far as there is room, together as wide as the page; else below each other.
- * `over` is by how many pixels the figure was too wide when it was drawn with what is known before.
+ * `over`: the pixels by which the first drawing was too wide.
  */
 function fitted(spec, width, over = 0) {
   const { hconcat, vconcat, ...others } = spec;
@@ -38,11 +50,11 @@ function fitted(spec, width, over = 0) {
   const views = hconcat ?? (spec.columns ? [spec.spec] : []);
   const panel = Math.max(...views.map((view) => view.width));
   if (!(panel > 0)) return spec;
-  const beside = hconcat || spec.resolve?.scale?.y === "independent" ? OWN_AXIS : SHARED_AXIS;
-  const least = Math.max(LEAST_PANEL, 0.6 * panel) + beside;
+  const axis = hconcat || spec.resolve?.scale?.y === "independent" ? OWN_AXIS : SHARED_AXIS;
+  const least = Math.max(LEAST_PANEL, 0.6 * panel) + axis;
   const columns = Math.max(1, Math.min(hconcat?.length ?? spec.columns, Math.floor(width / least)));
-  const wide = Math.max(100, Math.floor((width - over) / columns) - beside);
-  const widened = (view) => ({ ...view, width: wide });
+  const wide = Math.max(100, Math.floor((width - over) / columns) - axis);
+  const widened = (view, at) => ({ ...(at && at % columns === 0 ? withAxisOf(view, views[0]) : view), width: wide });
   return hconcat ? { ...others, columns, concat: hconcat.map(widened) } : { ...others, columns, spec: widened(spec.spec) };
 }
 
@@ -74,7 +86,7 @@ async function redraw(id) {
   }
 }
 
-/** Draw, and if panels do not fill the width, or are wider, again with what one knows then. */
+/** Draw; if panels do not fill the width, or are wider, draw again with the width corrected. */
 async function drawn(element, spec, width) {
   const { view } = await embedded(element, fitted(spec, width), width);
   const over = element.querySelector("svg.marks").getAttribute("width") - width;
@@ -94,7 +106,7 @@ function embedded(element, spec, width) {
     actions: { export: { png: true, svg: true }, source: false, compiled: false, editor: false },
     downloadFileName: element.id.replace("figure-", ""),
     scaleFactor: { png: 2 },
-    loader: { load: () => Promise.reject(new Error("a report asks for nothing from outside")) },
+    loader: { load: () => Promise.reject(new Error("reports request no files")) },
   });
 }
 
@@ -156,7 +168,7 @@ function watchWidth() {
   new ResizeObserver(() => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      pinAll();
+      fitTables();
       for (const [id, chart] of charts) {
         const width = byId(id).clientWidth;
         if (width && chart.width && Math.abs(width - chart.width) > 8) redraw(id);
@@ -177,25 +189,5 @@ function fitToPaper() {
   });
   addEventListener("afterprint", () => {
     for (const table of document.querySelectorAll("table")) table.style.zoom = "";
-  });
-}
-
-function startTheme() {
-  const button = byId("theme");
-  const themes = ["system", "light", "dark"];
-  const root = document.documentElement;
-  const apply = (theme) => {
-    if (theme === "system") delete root.dataset.theme;
-    else root.dataset.theme = theme;
-    button.textContent = `Theme: ${theme}`;
-  };
-  const kept = () => { try { return localStorage.getItem("report:theme"); } catch { return null; } };
-  const keep = (theme) => { try { localStorage.setItem("report:theme", theme); } catch { /* not kept */ } };
-  apply(themes.includes(kept()) ? kept() : "system");
-  button.hidden = false;
-  button.addEventListener("click", () => {
-    const next = themes[(themes.indexOf(root.dataset.theme ?? "system") + 1) % themes.length];
-    apply(next);
-    keep(next);
   });
 }

@@ -1,10 +1,10 @@
 const runValue = (name, row) => unpacked(data.runs.columns[name], row);
-const spoken = (name) => name.replaceAll("_", " ");
+const words = (name) => name.replaceAll("_", " ");
 
-/** The labels of a run that vary, for people: "log KTH, policy easy". */
+/** The labels of a run that vary: "log KTH, policy easy". */
 function runLabel(row) {
   const called = (name, value) => data.runs.names[name]?.[value] ?? shown(value);
-  const labels = data.runs.axes.map((name) => `${spoken(name)} ${called(name, runValue(name, row))}`);
+  const labels = data.runs.axes.map((name) => `${words(name)} ${called(name, runValue(name, row))}`);
   return labels.join(", ") || `run ${row + 1}`;
 }
 
@@ -24,12 +24,12 @@ function showDetails(row) {
   const copy = make("button", { type: "button", class: "control", onclick: async () => {
     try { await navigator.clipboard.writeText(command); copied.value = " copied"; } catch { copied.value = " select it and copy"; }
   } }, "Copy");
-  const of = (names, table) => names.map((name) => [spoken(name), unpacked(table[name], row), units[name]]);
+  const of = (names, table) => names.map((name) => [words(name), unpacked(table[name], row), units[name]]);
   const own = Object.keys(columns).filter((name) => !isMetric.has(name));
   const sections = [
     command && make("section", {}, make("h3", {}, "Command that repeats it"), make("pre", {}, command), copy, copied),
-    listOf("Labels, settings and provenance", of(own, columns)),
-    listOf("Stored with its results", of(Object.keys(settings), settings)),
+    listOf("Labels, options and provenance", of(own, columns)),
+    listOf("Stored with the results", of(Object.keys(settings), settings)),
     listOf("Metrics", of(metrics, columns)),
   ];
   byId("details-title").textContent = runLabel(row);
@@ -38,22 +38,21 @@ function showDetails(row) {
   byId("details").showModal();
 }
 
-/** What names a run also after a reload, when there are more. */
+/** The name of a run, which a reload does not change. */
 const runKey = (row) => String(data.runs.columns.folder ? runValue("folder", row) : row);
 
 function startRuns() {
   const { n, shown: names, units } = data.runs;
   const button = (row) => make("button", { type: "button", class: "link", "aria-label": `Details of ${runLabel(row)}`,
-    onclick: () => showDetails(row) }, "details");
+    onclick: () => showDetails(row) }, `${row + 1}`);
   const isNumber = (name) => Array.from({ length: Math.min(n, 50) }, (_, row) => runValue(name, row))
     .every((value) => value == null || typeof value === "number");
   const title = (name) => {
     const unit = name === "wall_time" ? "s" : units[name];
-    return `${spoken(name)}${unit && unit !== "1" ? ` [${unit}]` : ""}`;
+    return `${words(name)}${unit && unit !== "1" ? ` [${unit}]` : ""}`;
   };
   const columns = names.map((name) => ({ title: title(name), numeric: isNumber(name), value: (row) => runValue(name, row) }));
-  columns.unshift({ title: "run", numeric: true, value: (row) => row + 1 });
-  columns.unshift({ title: "settings", value: () => "", cell: button }); // first: never out of sight
+  columns.unshift({ title: "run", numeric: true, value: (row) => row + 1, cell: button });
   data.runs.table = new PagedTable(byId("runs-table"), { id: "table-runs", file: "runs.csv", columns, count: n,
     filter: memory.get("filter") ?? "", title: `${n} finished ${n === 1 ? "run" : "runs"}` });
   byId("details").addEventListener("close", () => delete byId("details").dataset.run);

@@ -1,4 +1,4 @@
-const BESIDE = 120; // pixels that the axes on both sides need
+const AXES = 120; // pixels of the axes on both sides
 const USER_COLUMNS = [
   ["jobs", "jobs", 1], ["wait", "mean wait [h]", 3600], ["slowdown", "mean bounded slowdown", 1],
   ["lateness", "mean lateness [h]", 3600], ["activity", "activity [d]", 86400], ["area", "work [processor h]", 3600],
@@ -9,11 +9,11 @@ function scheduleSpec(chart, width) {
   const rows = (columns) => (Object.values(columns)[0] ?? []).map((_, at) =>
     Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[at]])));
   const datasets = Object.fromEntries(Object.entries(chart.datasets).map(([name, columns]) => [name, rows(columns)]));
-  const inner = Math.max(140, width - BESIDE);
+  const inner = Math.max(140, width - AXES);
   return { ...chart, datasets, vconcat: chart.vconcat.map((panel) => ({ ...panel, width: inner })) };
 }
 
-/** Which run it is, where there are several. */
+/** The labels of a run, if there are several. */
 const ofRun = (row) => (data.runs.n > 1 ? `Run: ${runLabel(row)}. ` : "");
 
 class Schedule {
@@ -74,9 +74,6 @@ class Schedule {
 }
 
 async function startSchedules() {
-  const { runs, note } = data.schedules;
-  byId("schedule-note").textContent = note;
-  if (!runs.length) return;
-  byId("schedule-body").hidden = false;
+  const { runs } = data.schedules;
   await new Schedule(runs).choose(Number(byId("schedule-run").value) || 0);
 }

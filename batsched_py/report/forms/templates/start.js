@@ -1,11 +1,10 @@
-startTheme();
 for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
-pinAll();
+fitTables();
 fitToPaper();
 if (data.runs) startRuns();
 if (matchMedia("(max-width: 70rem)").matches) document.querySelector(".contents details").open = false;
 await startCharts();
-if (data.schedules) await startSchedules();
+if (data.schedules?.runs.length) await startSchedules();
 watchWidth();
 if (document.querySelector("meta[http-equiv=refresh]")) keepPlace();
 document.documentElement.dataset.ready = "yes";

@@ -40,20 +40,21 @@ function makeSortable(table) {
   });
 }
 
-/**
- * The label columns of a table that scrolls sideways stay in sight (page.css): the first two at
- * most, and only where they leave two fifths of the width to the others.
- */
-function pinLabels(table) {
-  const room = table.closest(".scroll").clientWidth;
-  const cells = [...(table.tBodies[0].rows[0]?.cells ?? [])].slice(0, 2);
-  const [first, second] = cells.map((cell) => (cell.classList.contains("number") ? Infinity : cell.offsetWidth));
-  const fits = (width) => table.offsetWidth > room && width <= 0.6 * room;
-  table.dataset.pinned = fits(first + second) ? 2 : fits(first) ? 1 : 0;
-  table.style.setProperty("--first", `${first}px`);
+/** Fit a table into the width: with smaller text, or else with a block of labelled values per row. */
+function fitTable(table) {
+  const labels = [...table.tHead.rows[0].cells].map((heading) => heading.innerText.trim().replaceAll(/\s+/g, " "));
+  for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, at) => {
+    cell.dataset.label = labels[at];
+    cell.classList.toggle("nothing", ["", NOTHING].includes(cell.textContent.trim()));
+  });
+  const box = table.closest(".scroll");
+  const fits = () => box.scrollWidth <= box.clientWidth + 1;
+  table.classList.remove("dense", "stacked");
+  if (!fits()) table.classList.add("dense");
+  if (!fits()) table.classList.add("stacked");
 }
 
-const pinAll = () => document.querySelectorAll(".scroll > table").forEach(pinLabels);
+const fitTables = () => document.querySelectorAll(".scroll > table").forEach(fitTable);
 
 const classOf = (column) => (column.cell ? "button" : column.numeric ? "number" : null);
 
@@ -115,7 +116,7 @@ class PagedTable {
     this.back.disabled = this.at === 0;
     this.next.disabled = last >= this.rows.length;
     this.back.parentElement.hidden = this.rows.length <= this.size;
-    pinLabels(this.body.parentElement);
+    fitTable(this.body.parentElement);
   }
 
   save() {
