@@ -24,19 +24,20 @@ def report(results: CampaignResults) -> Report:
 
 
 def _summary(logs: Sequence[tuple[str, Runs]]) -> str:
-    """Return as text how far to trust the answer, and the answer."""
+    """Return as text the answer, and how far to trust it."""
     if not logs:
         return TEXTS["nothing"]
-    told = (text for log, runs in logs for text in _summary_texts(log, runs, len(logs) > 1))
-    return "\n\n".join(text for text in told if text)
+    texts = (text for log, runs in logs for text in _summary_texts(log, runs, len(logs) > 1))
+    return "\n\n".join(text for text in texts if text)
 
 
 def _summary_texts(log: str, runs: Runs, several: bool) -> Iterator[str]:
     if several:
         yield f"### {log}"
-    yield _join(fidelity.describe_fidelity(runs), answers.describe_present_waits(runs))
-    yield answers.write_headline(runs)
-    yield describe_differing(runs)
+    trust = _join(fidelity.describe_fidelity(runs), answers.describe_present_waits(runs))
+    answer = answers.write_headline(runs), describe_differing(runs)
+    poor = fidelity.judge_fidelity(runs) == fidelity.POOR
+    yield from (trust, *answer) if poor else (*answer, trust)
 
 
 def _parts(
@@ -71,12 +72,12 @@ def _text(markdown: str) -> Text | None:
 def _words(runs: Runs) -> str:
     """Return a line on the site, on each kind of users, and on each change."""
     there = list(c.find_cases(runs))
-    said = {c.AS_IT_IS: _shown(c.find_site_settings(runs))} if there else {}
-    said |= {case.users: _terms(c.find_user_model(case.base)) for case in there}
+    texts = {c.AS_IT_IS: _shown(c.find_site_settings(runs))} if there else {}
+    texts |= {case.users: _terms(c.find_user_model(case.base)) for case in there}
     for case in there:
         parts = _shown(case.settings), _terms(case.settings)
-        said[case.change] = "; ".join(filter(None, parts))
-    return "\n".join(f"- *{name}*: {text}." for name, text in said.items() if text)
+        texts[case.change] = "; ".join(filter(None, parts))
+    return "\n".join(f"- *{name}*: {text}." for name, text in texts.items() if text)
 
 
 def _terms(settings: Mapping[str, Any]) -> str:
@@ -103,19 +104,19 @@ _ASSUMED = "multifactor"
 
 def write_cautions(runs: Runs) -> str:
     """Return all warnings about the runs of a log; empty if there are none."""
-    found = {"growing": _where(runs, _grows), "one_crowd": _where(runs, _one_decides)}
-    told = [TEXTS[key].format(who="; ".join(who)) for key, who in found.items() if who]
+    found = {"growing": _where(runs, _grows), "one_set": _where(runs, _one_decides)}
+    texts = [TEXTS[key].format(who="; ".join(who)) for key, who in found.items() if who]
     site = c.find_site_settings(runs)
     if site.get("scheduler") == _ASSUMED and "scheduler_options" not in site:
-        told.append(TEXTS["assumed"].format(policy=_ASSUMED))
-    return " ".join(told)
+        texts.append(TEXTS["assumed"].format(policy=_ASSUMED))
+    return " ".join(texts)
 
 
 def _where(runs: Runs, holds: Callable[[Runs], bool]) -> list[str]:
     """Return the kinds of users for which a condition holds, with the changes where it does."""
     found = []
     for kind in c.list_user_kinds(runs):
-        of_kind = runs.where(people=kind)
+        of_kind = runs.where(user_kind=kind)
         changes = [c.AS_IT_IS, *c.list_changes(of_kind)]
         there = [change for change in changes if holds(of_kind.where(change=change))]
         if there:
