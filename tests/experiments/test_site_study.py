@@ -260,7 +260,7 @@ def test_what_a_limit_takes_is_no_reaction() -> None:
     assert f"by fluid with **{MORE}** (+16" in told
     assert ["More work" in told, "Less work" in told] == [True, False]
     assert "57 % of the work" in made.summary
-    assert "wait **less**" not in made.summary
+    assert "Shorter waits" not in made.summary
     changes = table_of(made, "changes_sample").frame
     assert one_row(changes, change=MORE, users="fluid")["work_weekly"] == pytest.approx(-50)
 
@@ -278,7 +278,7 @@ def test_answers_that_are_others_where_users_react() -> None:
     assert frame["kind"].nunique() == 3
     # three changes, one kind of users who react, three quantities; 5 to 8 % of nine
     assert "Of 9 answers" in made.summary
-    assert "be 0 to 1." in made.summary
+    assert "give 0 to 1." in made.summary
     same = of({(MORE, "rigid"): 0.5, (MORE, "fluid"): 0.5})
     assert "conclusions_sample" not in [table.name for table in same.tables]
 

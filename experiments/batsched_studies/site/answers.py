@@ -71,9 +71,9 @@ def write_headline(runs: Runs) -> str:
         inside = "; ".join(filter(None, (missing.get(change), words)))
         groups.setdefault(kind, []).append(f"**{change}**{f' ({inside})' * bool(inside)}")
     few = min(case.ratio(c.WAIT).nb for cases in by_change.values() for case in cases)
+    lines = [f"- {text}." for text in _texts("wait", groups)]
     hint = f"\n\n{TEXTS['few'].format(runs=few, fewest=FEWEST)}" if few < FEWEST else ""
-    items = "\n".join(f"- {sentence}" for sentence in _sentences("wait", groups))
-    return f"{items}{hint}"
+    return "\n".join(lines) + hint
 
 
 def describe_utilisation(runs: Runs) -> str:
@@ -84,7 +84,8 @@ def describe_utilisation(runs: Runs) -> str:
         if kind in (LESS, MORE):
             words = f"**{change}** ({_least_to_most(cases, c.BUSY)})"
             groups.setdefault(kind, []).append(words)
-    return " ".join(_sentences("busy", groups))
+    text = "; ".join(_texts("busy", groups))
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _by_change(runs: Runs) -> dict[str, list[c.Case]]:
@@ -94,12 +95,12 @@ def _by_change(runs: Runs) -> dict[str, list[c.Case]]:
     return found
 
 
-def _sentences(of: str, groups: dict[str, list[str]]) -> Iterator[str]:
-    """Yield a sentence for each kind of answer, in the order of :data:`_ORDER`."""
-    for kind in _ORDER:
-        if kind in groups:
-            text = TEXTS[f"{of}_{kind}"].format(changes=listed(groups[kind]))
-            yield f"{text[0].upper()}{text[1:]}."
+def _texts(of: str, groups: dict[str, list[str]]) -> list[str]:
+    return [
+        TEXTS[f"{of}_{kind}"].format(changes=listed(groups[kind]))
+        for kind in _ORDER
+        if kind in groups
+    ]
 
 
 def _answer(cases: list[c.Case], least: float) -> tuple[str, str]:
