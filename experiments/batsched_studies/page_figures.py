@@ -204,6 +204,69 @@ def draw_league() -> Any:
     return _below(alt.vconcat(*panels))
 
 
+def draw_grid() -> Any:
+    """Draw changes of AWRT for which the thesis has a number: here by workload, and there."""
+    rows = read_numbers("grid", "changes")
+    made_up = rows["workload"].str.startswith("syn")
+    recorded, drawn, theirs = "recorded workloads", "synthetic workload", "thesis"
+    rows["of"] = made_up.map({True: drawn, False: recorded})
+    colours = {recorded: palette.BLUE, drawn: palette.ORANGE, theirs: palette.VERMILION}
+    of_thesis = rows.drop_duplicates("case").assign(of=theirs)
+    of_thesis["change_percent"] = of_thesis["thesis_percent"]
+    marks = pd.concat([rows, of_thesis])
+    shapes = alt.Scale(domain=list(colours), range=["circle", "square", "diamond"])
+    points = alt.Chart(marks).mark_point(size=55, strokeWidth=2, opacity=1)
+    points = points.encode(
+        x=alt.X("change_percent:Q", title="change of AWRT (%)"),
+        y=alt.Y("case:N", title=None, sort=None, axis=alt.Axis(labelLimit=300)),
+        color=alt.Color("of:N", title=None, scale=_scale([*colours], [*colours.values()])),
+        shape=alt.Shape("of:N", title=None, scale=shapes),
+    )
+    return _below(alt.layer(_line_at(0, marks), points).properties(width=360, height=300))
+
+
+def draw_reservations() -> Any:
+    """Draw by how much reservations lengthen the waits of others, by policy, width and lead."""
+    rows = read_numbers("reservations", "cost")
+    rows["lead"] = rows["lead_h"].map("{:g} h ahead".format)
+    names = {12.5: "an eighth of the machine", 50.0: "half of the machine"}
+    panels = []
+    for width, title in names.items():
+        own = rows[rows["width_percent"] == width]
+        value = "change of the mean wait of others (%)"
+        panel = _grouped_intervals(own, "policy", "lead", "change_percent", value)
+        panels.append(panel.properties(width=230, height=260, title=title))
+    return _below(alt.hconcat(*panels))
+
+
+def draw_sufficiency() -> Any:
+    """Draw the points of a saving in an open loop that users who react do not save."""
+    rows = read_numbers("sufficiency", "rebound")
+    rows["case"] = rows["lever"] + ", " + rows["hours"] + " hours"
+    panels = []
+    for log, own in rows.groupby("log", sort=False):
+        panel = _grouped_intervals(own, "case", "users", "lost_points", "saving lost (points)")
+        panels.append(panel.properties(width=220, height=160, title=log))
+    return _below(alt.hconcat(*panels))
+
+
+def _grouped_intervals(rows: pd.DataFrame, by: str, group: str, name: str, title: str) -> Any:
+    """Draw intervals in lines by one column, and in colours and shapes by another."""
+    groups = list(dict.fromkeys(rows[group]))
+    shape = alt.Shape(f"{group}:N", title=None, scale=_scale(groups, SHAPES))
+    base = alt.Chart(rows).encode(
+        y=alt.Y(f"{by}:N", title=None, sort=None),
+        yOffset=alt.YOffset(f"{group}:N", sort=groups),
+        color=alt.Color(f"{group}:N", title=None, scale=_scale(groups, palette.CATEGORIES)),
+    )
+    value = alt.X(f"{name}:Q", title=title, axis=alt.Axis(tickCount=6))
+    return alt.layer(
+        _line_at(0, rows),
+        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q"),
+        base.mark_point(filled=True, size=50, opacity=1).encode(x=value, shape=shape),
+    )
+
+
 def _scale(names: Sequence[str], values: Sequence[str]) -> Any:
     return alt.Scale(domain=list(names), range=list(values[: len(names)]))
 
@@ -225,9 +288,12 @@ def _below(chart: Any, direction: str = "horizontal") -> Any:
 FIGURES: dict[str, Callable[[], Any]] = {
     "creasy": draw_creasy,
     "dynamic_think_times": draw_dynamic_think_times,
+    "grid": draw_grid,
     "league": draw_league,
     "replay_feedback": draw_replay_feedback,
     "resampling": draw_resampling,
+    "reservations": draw_reservations,
+    "sufficiency": draw_sufficiency,
     "tbuos_ups": draw_tbuos_ups,
 }
 """The function that draws the figure of each study."""

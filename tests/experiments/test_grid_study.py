@@ -29,7 +29,7 @@ from batsched_studies.grid_users.report import report as report_sharing
 from batsched_studies.grid_users.site_runs import MULTI_SITE, SHARING
 from helpers.made_up_campaign import MadeUpCampaign, holds, one_row, table_of
 
-FILES = ("campaign", "sharing", "bounds", "adaptive", "readings")
+FILES = ("campaign", "sharing", "bounds", "adaptive", "interpretations")
 WORKLOADS = ("10_20k", "30_40k", "60_70k", "syn")
 results = partial(MadeUpCampaign, study="grid")
 RULES = [rule for rule in list_rules() if rule["kind"] != "crossings"]

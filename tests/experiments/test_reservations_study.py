@@ -128,7 +128,7 @@ HALF = "50 % of the machine"
 COST = f"Reservations of {HALF}, {LATE}, lengthen the waits of the others (fcfs)."
 WIDER = f"Reservations of 50 % cost the others more than those of 12.5 %, {LATE} (fcfs)."
 LEAD = f"Reservations {LATE} cost the others more than those {SOON}, {HALF} (fcfs)."
-DISPLACING = f"It costs the others more if planned jobs give way: {HALF}, {LATE} (fcfs)."
+DISPLACING = f"Reservations that displace planned jobs cost the others more: {HALF}, {LATE} (fcfs)."
 CLAIMS = (COST, WIDER, LEAD, DISPLACING)
 
 

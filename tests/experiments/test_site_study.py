@@ -141,22 +141,22 @@ replications = 2
 log = "sample"
 machine = "ours_machine.toml"
 change = ["as it is"]
-people = ["rigid", "a60"]
+user_kind = ["rigid", "a60"]
 warm_up = 0
 cool_down = 0
 
 [policy.site]
 scheduler = "easy"
 
-[crowd.drawn]
+[user_set.drawn]
 user_options = { weeks = 2, begin = "anywhere", long_weeks = 3, edge_weeks = 1 }
 
 [[include]]
 machine = "ten_more.toml"
 
 [[include]]
-people = "recorded"
-crowd = "recorded"
+user_kind = "recorded"
+user_set = "recorded"
 replications = 1
 """
 MACHINE = '[[nodes]]\ncount = {}\ncores = 4\n[[partitions]]\nname = "batch"\nnumber = 1\n'

@@ -18,7 +18,7 @@ MORE, FEWER, EASY = "25 % more nodes", "20 % fewer nodes", "EASY"
 Factors = Mapping[tuple[str, str], float]
 """How many times as long the waits are with a change, for a kind of users; 1 if not said."""
 _LABELS = (
-    *("log", "machine", "policy", "change", "people", "crowd", "replication", "shake"),
+    *("log", "machine", "policy", "change", "user_kind", "user_set", "replication", "shake"),
     "max_walltime",
 )
 _SCHEDULERS = {"site": "multifactor", EASY: "easy"}
@@ -41,7 +41,7 @@ class Campaign(MadeUpCampaign):
 def one_run(wait: float, number: int = 0, **labels: Any) -> dict[str, Any]:
     """Return a run of users who wait so long; labels, or numbers that are others, by name."""
     run: dict[str, Any] = {"log": "sample", "machine": "m.toml", "policy": "site"}
-    run |= {"change": "as it is", "people": "rigid", "crowd": "drawn", "replication": number}
+    run |= {"change": "as it is", "user_kind": "rigid", "user_set": "drawn", "replication": number}
     run |= {"wait": wait, "slowdown": 2.0 + 0.1 * number, "busy": 0.7}
     run |= dict.fromkeys(cases.SIZES, wait) | {"wait_in_batch": wait, "wait_in_debug": 9.0}
     run |= {"jobs_in_batch": 300.0, "jobs_in_debug": 20.0}
@@ -51,7 +51,7 @@ def one_run(wait: float, number: int = 0, **labels: Any) -> dict[str, Any]:
     run |= {"refused": 0.0, "refused_weekly": 0.0, "at_limit": 0.0, "backlog_growth": 0.0}
     run |= {"jobs_weekly": 400.0, "active_users": 40.0, **labels}
     given: dict[str, Any] = {"scheduler": _SCHEDULERS.get(run["policy"]), "scheduler_options": "{}"}
-    given |= {"users": _USERS.get(run["people"]), "all_jobs": 2400.0 + wait / HOUR}
+    given |= {"users": _USERS.get(run["user_kind"]), "all_jobs": 2400.0 + wait / HOUR}
     return given | run
 
 
@@ -68,18 +68,18 @@ def made_up(
     ``numbers`` are others than those of :func:`one_run`, by change and kind of users.
     """
     runs = []
-    for (change, policy), people, number in product(
+    for (change, policy), users, number in product(
         (("as it is", "site"), *changes), ("fluid", "rigid"), range(replications)
     ):
         name = policy if policy == EASY else change
-        spread = 1 + 0.01 * ((number * (3 if people == "rigid" else 7)) % 5 - 2)
-        factor = waits.get((name, people), spread if name != "as it is" else 1.0)
-        labels = {"change": change, "policy": policy, "people": people}
-        others: dict[str, Any] = {**(numbers or {}).get((name, people), {})}
+        spread = 1 + 0.01 * ((number * (3 if users == "rigid" else 7)) % 5 - 2)
+        factor = waits.get((name, users), spread if name != "as it is" else 1.0)
+        labels = {"change": change, "policy": policy, "user_kind": users}
+        others: dict[str, Any] = {**(numbers or {}).get((name, users), {})}
         runs.append(one_run(HOUR * (1 + number) * factor, number, **labels, **others))
     if fidelity:
         measured = {f"fidelity_{name}": value for name, value in fidelity.items()}
-        runs.append(one_run(HOUR, people="recorded", crowd="recorded", **measured))
+        runs.append(one_run(HOUR, user_kind="recorded", user_set="recorded", **measured))
     return runs
 
 

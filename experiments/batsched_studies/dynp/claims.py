@@ -31,7 +31,7 @@ def judge_claims(runs: Iterable[MeasuredRun], loads: Iterable[Load]) -> Iterator
             groups.setdefault((run.log, run.trace, kind), []).append(run)
     for (log, trace, kind), of_log in groups.items():
         if any(not run.policy.order for run in of_log):
-            where = log if kind == "sorted" else f"{log} (FCFS as the list lies)"
+            where = log if kind == "sorted" else f"{log} (unsorted FCFS)"
             yield from (replace(verdict, log=where) for verdict in _of_log(trace, of_log))
     for load in loads:
         where = f"{load.log}, synthetic"
@@ -47,9 +47,9 @@ def _of_log(trace: str | None, runs: list[MeasuredRun]) -> Iterator[Verdict]:
         better, worse = (plain.get(policy) for policy in policies)
         if better is not None and worse is not None:
             share = _better_by(better, worse)
-            told: dict[str, Any] = {"better": better, "worse": worse, "share": share}
+            texts: dict[str, Any] = {"better": better, "worse": worse, "share": share}
             reading = TEXTS["alike"].format(percent=ALIKE)
-            yield TEXTS.verdict("better", share >= ALIKE, claim=claim, reading=reading, **told)
+            yield TEXTS.verdict("better", share >= ALIKE, claim=claim, reading=reading, **texts)
     yield from _metrics(_by([run for run in users if not run.policy.slackness], "metric"))
     slack = (run for run in users if run.policy.plain or run.policy.slackness)
     yield from _slackness(_by(slack, "slackness"))
@@ -70,9 +70,9 @@ def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verd
     best = min(STATIC, key=lambda order: plain.get(order, float("inf")))
     gain = _better_by(plain[ADVANCED], plain[best])
     expected = GAINS_ON.get(trace or "", True)
-    told: dict[str, Any] = {"dynp": plain[ADVANCED], "static": plain[best], "gain": gain}
-    told |= {"word": "better" if expected else "worse", "order": best.upper()}
-    yield TEXTS.verdict("static", (gain if expected else -gain) >= ALIKE, **told)
+    texts: dict[str, Any] = {"dynp": plain[ADVANCED], "static": plain[best], "gain": gain}
+    texts |= {"word": "better" if expected else "worse", "order": best.upper()}
+    yield TEXTS.verdict("static", (gain if expected else -gain) >= ALIKE, **texts)
 
 
 def _better_by(ours: float, other: float) -> float:
@@ -84,8 +84,8 @@ def _metrics(by_policy: dict[str, dict[str, float]]) -> Iterator[Verdict]:
     for policy, values in by_policy.items():
         if len(values) > 2 and "ARTwW" in values:
             best = min(values, key=values.__getitem__)
-            told: dict[str, Any] = {"best": best, "least": values[best], "usual": values["ARTwW"]}
-            yield TEXTS.verdict("metric", best == "ARTwW", when=policy.split()[-1], **told)
+            texts: dict[str, Any] = {"best": best, "least": values[best], "usual": values["ARTwW"]}
+            yield TEXTS.verdict("metric", best == "ARTwW", when=policy.split()[-1], **texts)
 
 
 def _slackness(by_policy: dict[str, dict[float, float]]) -> Iterator[Verdict]:

@@ -18,7 +18,7 @@ QUANTITIES = (
     Quantity("SLDwA", "mean_slowdown_by_area", "SLDwA"),
 )
 NEARLY = 2.0
-"""Changes that differ by fewer points are nearly the same (our assumption)."""
+"""Changes that differ by fewer points are nearly the same (an assumption of this study)."""
 
 
 def read_extensions(results: CampaignResults) -> list[tuple[str, Runs]]:
@@ -81,7 +81,7 @@ def judge_claims(logs: list[tuple[str, Runs]]) -> Iterator[Verdict]:
             if extension > 1 and plain:
                 yield from _of_policy(where, policy, extension, longer, plain)
                 if denser := _denser(runs, policy, extension):
-                    yield _beside(where, policy, extension, longer, denser, plain)
+                    yield _compare_with_denser(where, policy, extension, longer, denser, plain)
 
 
 def _of_policy(
@@ -89,21 +89,21 @@ def _of_policy(
 ) -> Iterator[Verdict]:
     expected = 100 * (extension - 1)
     area, used = longer.change("area", plain), longer.change("UTIL", plain)
-    told: dict[str, Any] = {"extension": extension, "policy": policy, "share": expected}
+    texts: dict[str, Any] = {"extension": extension, "policy": policy, "share": expected}
     if policy == "fcfs":  # the jobs are the same under all policies
         holds = abs(area.value - expected) < 0.1
-        yield TEXTS.verdict("longer_area", holds, where, change=area, **told)
+        yield TEXTS.verdict("longer_area", holds, where, change=area, **texts)
     near = used.within(expected - NEARLY, expected + NEARLY)
     reading = TEXTS["nearly"].format(points=NEARLY)
     yield TEXTS.verdict(
-        "longer_used", near, where, reading=reading, change=used, nb=used.nb, **told
+        "longer_used", near, where, reading=reading, change=used, nb=used.nb, **texts
     )
 
 
-def _beside(
+def _compare_with_denser(
     where: str, policy: str, extension: float, longer: Runs, denser: Runs, plain: Runs
 ) -> Verdict:
     difference, area = _difference(longer, denser), denser.change("area", plain)
-    told: dict[str, Any] = {"extension": extension, "policy": policy, "difference": difference}
+    texts: dict[str, Any] = {"extension": extension, "policy": policy, "difference": difference}
     holds = kit.all_hold((abs(area.value) < 0.1, difference.within(-1, 1)))
-    return TEXTS.verdict("denser", holds, where, area=area, shrink=1 / extension, **told)
+    return TEXTS.verdict("denser", holds, where, area=area, shrink=1 / extension, **texts)

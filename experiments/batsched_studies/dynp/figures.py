@@ -1,7 +1,7 @@
 """The figures of the study, as Vega-Lite charts: by month, and by load.
 
-Policies differ by shape as well as by colour. Filled points and lines are ours, open points the
-thesis's.
+Policies differ by shape as well as by colour. Filled points and lines are simulated, open points
+are those of the thesis.
 """
 
 from __future__ import annotations

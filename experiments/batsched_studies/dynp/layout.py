@@ -38,7 +38,7 @@ def _by_log(rows: Iterable[_OfRun]) -> Iterator[tuple[str, list[_OfRun]]]:
 
 
 def make_value_table(name: str, log: str, rows: list[Row]) -> Table:
-    """Return a line per run; per metric our value and any thesis, difference and reference."""
+    """Return a line per run; per metric its value and any thesis, difference and reference."""
     lines: _Lines = {}
     marks = []
     for row in rows:
@@ -79,7 +79,7 @@ def _labels(rows: list[Row]) -> Iterator[Column]:
 
 
 def make_month_table(log: str, rows: list[Row]) -> Table:
-    """Return a line per month; per policy our value and, where known, that of the thesis."""
+    """Return a line per month; per policy its value and, where known, that of the thesis."""
     legacy = any(row.run.policy.fcfs_list == "legacy" for row in rows if row.metric != "jobs")
     cells = []
     for row in sorted(rows, key=attrgetter("month")):
@@ -88,19 +88,19 @@ def make_month_table(log: str, rows: list[Row]) -> Table:
         jobs = row.metric == "jobs"
         column = Column("jobs" if jobs else policy.label + kind, "", 0 if jobs else 4, "ours")
         cells.append((row.month, column, row.ours, row.thesis))
-    return _beside_thesis(slug("monthly", log), log, "month", cells)
+    return _compare_with_thesis(slug("monthly", log), log, "month", cells)
 
 
-def _beside_thesis(
+def _compare_with_thesis(
     name: str, log: str, first: str, cells: Iterable[tuple[str, Column, Any, Any]], note: str = ""
 ) -> Table:
     """Return a table of cells: the line (in the column ``first``), the column, ours, thesis."""
     lines: _Lines = {}
     shown: dict[str, Column] = {first: Column(first)}
     for line, column, ours, thesis in cells:
-        beside = Column(f"{column.name}, thesis", "thesis", column.decimals, "published")
-        lines.setdefault(line, {first: line}).update({column.name: ours, beside.name: thesis})
-        shown |= {column.name: column, beside.name: beside}
+        theirs = Column(f"{column.name}, thesis", "thesis", column.decimals, "published")
+        lines.setdefault(line, {first: line}).update({column.name: ours, theirs.name: thesis})
+        shown |= {column.name: column, theirs.name: theirs}
     frame = pd.DataFrame(list(lines.values()))
     return Table(name, log, frame, where_known(frame, shown.values()), note)
 
@@ -120,4 +120,4 @@ def make_case_table(log: str, cases: Sequence[Case]) -> Table:
             column, line = Column(name, "", 2, "ours"), f"{case.what} {case.which}"
             cells.append((line, column, case.share, case.thesis_share))
     note = f"Per cent of the steps, or of the started jobs. Steps: {'; '.join(steps)}."
-    return _beside_thesis(slug("cases", log), log, "what", cells, note)
+    return _compare_with_thesis(slug("cases", log), log, "what", cells, note)

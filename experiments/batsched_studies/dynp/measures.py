@@ -19,7 +19,7 @@ METRICS = {
     "AWT": ("mean_waiting_time", 1),
     "UTIL": ("utilisation", 100),
 }
-"""By name in the thesis (section 3.4): our metric, and the units of its tables per our unit."""
+"""By name in the thesis (section 3.4): the metric here, and units of its tables per unit here."""
 VERSIONS = {"dynp_bounds": "by bounds", "dynp_clock": "by the clock"}
 """Versions of dynP without self-tuning, and how they choose the queue order."""
 

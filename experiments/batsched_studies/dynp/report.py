@@ -1,4 +1,4 @@
-"""The report of the study: tables of our and the thesis's values, figures, and its claims."""
+"""The report of the study: values here and in the thesis, figures, and its claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of the study's tables, ours and the thesis's; layout.py formats them.
+"""The values of the study's tables, here and in the thesis; layout.py formats them.
 
 Source: Streit 2003, chapter 5 and appendix A; the printed numbers are in ``published.toml``.
 """
@@ -24,7 +24,7 @@ UNITS = {"jobs": "1", "SLDwA": "1", "ARTwW": "s", "AWT": "s", "UTIL": "%", GAIN:
 
 @dataclass(frozen=True)
 class Row:
-    """One of our values in a table, and the value in the thesis; None = not known."""
+    """A value of a run in a table, and the value in the thesis; None = not known."""
 
     run: MeasuredRun
     metric: str
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def difference(self) -> float | None:
-        """Our value minus the thesis's: points for percentages, else per cent of the thesis."""
+        """The value minus the thesis's: points for percentages, else per cent of the thesis."""
         if self.unit == "%":
             return None if self.thesis is None else self.ours - self.thesis
         return 100 * (self.ours / self.thesis - 1) if self.thesis else None
@@ -82,8 +82,8 @@ def make_rows(runs: Iterable[MeasuredRun]) -> dict[str, list[Row]]:
         "estimates": (_estimate(run, best) for run in _of_table5_7(runs)),
         "metrics": (_metric(run) for run in _if_any(no_slack, "metric", "ARTwW")),
         "slackness": (_slackness(run) for run in _if_any(usual_metric, "slackness", 0)),
-        "versions": (_beside_static(run, best) for run in _if_any(plain, "version", "")),
-        "subset": (_beside_static(run, best) for run in _if_any(dynp, "subset", "")),
+        "versions": (_compare_with_static(run, best) for run in _if_any(plain, "version", "")),
+        "subset": (_compare_with_static(run, best) for run in _if_any(dynp, "subset", "")),
         "monthly": [_month_jobs(runs), *map(_month, plain)],
     }
     tables = {name: list(chain.from_iterable(rows)) for name, rows in parts.items()}
@@ -163,7 +163,7 @@ def _decider(run: MeasuredRun, best: _Best) -> Iterator[Row]:
     yield from _gain(run, thesis, static, best)
 
 
-def _beside_static(run: MeasuredRun, best: _Best) -> Iterator[Row]:
+def _compare_with_static(run: MeasuredRun, best: _Best) -> Iterator[Row]:
     """Yield rows for a table that the thesis does not have."""
     yield _row(run, "SLDwA", None)
     yield _row(run, "UTIL", None)

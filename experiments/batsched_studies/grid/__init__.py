@@ -1,4 +1,4 @@
-"""The study of several sites under one scheduler: A. Streit, PhD thesis, 2003, chapters 6, 7."""
+"""The study of several grid sites under one policy: A. Streit, PhD thesis, 2003, chapters 6, 7."""
 
 from pathlib import Path
 

@@ -22,7 +22,7 @@ QUANTITIES = (
     Quantity("share", "multi_site_area_share", "share of squashed area (%)", 100),
     Quantity("area", "multi_site_area", "squashed area of multi-site jobs (processor h)", 1 / HOUR),
 )
-MADE_UP = ("syn_org", "syn_max64", "syn_max128")
+SYNTHETIC = ("syn_org", "syn_max64", "syn_max128")
 WEIGHTS = {"W": "by width", "RC": "by resource consumption"}
 """The weights of AWRT: the width ``w`` (eq. 7.1), or ``w (e - s)`` (section 7.3.3)."""
 _OPTIONS: dict[str, Any] = {"adaptive": False, "lower_bound": 0, "fragments": "unlimited"}
@@ -34,7 +34,7 @@ def read(frame: pd.DataFrame) -> Runs:
 
     Labels are ``workload``, ``sites``, ``reading``, ``nb_sites``; the policy's ``scenario``,
     ``reservation``, ``adaptive``, ``lower_bound``, ``fragments``; and ``p``, the per cent by which
-    a job runs longer on several sites. The seeds of a made-up workload are replications. Runs in
+    a job runs longer on several sites. The seeds of a synthetic workload are replications. Runs in
     which jobs were refused are left out, because they do less work.
     """
     whole = frame[frame["nb_rejected"] == 0]

@@ -35,16 +35,16 @@ def judge_rule(runs: Runs, rule: Rule) -> Verdict | None:
     if not of_rule[rule["quantities"][0]]:
         return None
     unit, how = rule.get("unit", "%"), rule.get("judged", "each")
-    told = []
+    shown = []
     for quantity, by_workload in of_rule.items():
         weight = f"{WEIGHTS[quantity]}: " if quantity in WEIGHTS else ""
         numbers = [f"{name} {_number(value, rule)}" for name, value in by_workload.items()]
         of_mean = select_judged(rule, by_workload) if how != "each" else []
         average = f"; mean {_number(fmean(of_mean), rule)}" if of_mean else ""
-        told.append(f"{weight}{', '.join(numbers)}{average}")
+        shown.append(f"{weight}{', '.join(numbers)}{average}")
     bounds = [f"at {end} {rule[end]:g}" for end in ("least", "most") if end in rule]
     texts: dict[str, Any] = {"claim": rule["claim"], "about": rule["about"], "unit": unit}
-    texts |= {"values": f" {unit}; ".join(told), "bounds": " and ".join(bounds)}
+    texts |= {"values": f" {unit}; ".join(shown), "bounds": " and ".join(bounds)}
     over = {"each": "each workload", "mean": "their mean", "recorded": "the recorded ones' mean"}[
         how
     ]
@@ -61,11 +61,13 @@ def _number(value: float, rule: Rule) -> str:
 def _tables(runs: Runs) -> Iterator[Verdict]:
     """Yield whether tables 7.3, 7.4 and 7.6 are reproduced."""
     for key, limit in (("count", 10.0), ("share", 3.0)):
-        recorded, made_up = (list_cells(runs, key, made_up=made_up) for made_up in (False, True))
+        recorded, synthetic = (
+            list_cells(runs, key, synthetic=synthetic) for synthetic in (False, True)
+        )
         if len(recorded) < PUBLISHED["cells"]["recorded"]:
             continue
         fit = compute_misfit(recorded, key)
-        syn = compute_misfit(made_up, key).text if made_up else "not run"
+        syn = compute_misfit(synthetic, key).text if synthetic else "not run"
         texts: dict[str, Any] = {"text": fit.text, "cells": len(recorded), "syn": syn}
         yield TEXTS.verdict(f"table_{key}", fit.rms <= limit, **texts)
     if fits := dict(list_adaptive_misfits(runs)):

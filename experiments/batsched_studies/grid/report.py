@@ -1,4 +1,4 @@
-"""The report of the study: tables of our and the thesis's values, figures, and verdicts."""
+"""The report of the study: values here and in the thesis, figures, and verdicts."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def compute_values(
 
 def select_judged(rule: Rule, by_workload: Mapping[str, float]) -> list[float]:
     """Return the values to judge: all values, or those of recorded workloads."""
-    left_out = c.MADE_UP if rule.get("judged") == "recorded" else ()
+    left_out = c.SYNTHETIC if rule.get("judged") == "recorded" else ()
     return [v for name, v in by_workload.items() if name not in left_out]
 
 

@@ -14,14 +14,14 @@ from batsched_studies.grid.cases import change, find_crossing, mean, select_one_
 from batsched_studies.grid.rules import compute_values, is_met, list_rules, select_judged
 
 UNITS = {"count": "%", "share": "points"}
-"""The units in which tables 7.3 (counts) and 7.4 (shares) are compared with ours."""
+"""The units in which tables 7.3 (counts) and 7.4 (shares) are compared with the runs."""
 ADAPTIVE_P = (30, 300)
 """The overheads of table 7.6, per cent."""
 _YES_OR_NO = {True: "yes", False: "no", None: ""}
 
 
 class Misfit(NamedTuple):
-    """The root mean square and the mean of the differences between our numbers and the thesis's."""
+    """The root mean square and the mean of the differences to the numbers of the thesis."""
 
     rms: float
     bias: float
@@ -41,29 +41,29 @@ def compute_misfit(rows: Sequence[dict[str, Any]], key: str) -> Misfit:
     return Misfit(sqrt(fmean(gap * gap for gap in gaps)), fmean(gaps), UNITS[key])
 
 
-def list_cells(runs: Runs, key: str, *, made_up: bool) -> list[dict[str, Any]]:
+def list_cells(runs: Runs, key: str, *, synthetic: bool) -> list[dict[str, Any]]:
     """Return the cells of table 7.3 or 7.4 that were run: ``p``, ``workload``, ours, published."""
     of_grid = runs.where(sites="m128", scenario="multi_site", adaptive=False, lower_bound=0)
     rows = []
     for p, of_p in of_grid.by("p").items():
         for workload, ours in of_p.by("workload").items():
             published = in_column(PUBLISHED, (f"table_{key}", p), workload)
-            if published is not None and made_up == workload.startswith("syn"):
+            if published is not None and synthetic == workload.startswith("syn"):
                 row = {"p": p, "workload": workload, "ours": mean(ours, key)}
                 rows.append(row | {"published": published})
     return rows
 
 
 def make_multi_site_table(runs: Runs, key: str) -> Table | None:
-    """Return table 7.3 (``count``) or 7.4 (``share``): our values and the thesis's."""
+    """Return table 7.3 (``count``) or 7.4 (``share``): values here and in the thesis."""
     lines: dict[int, dict[str, Any]] = {}
     shown: dict[str, Column] = {"p": Column("p", "overhead (%)")}
     decimals = {"count": 0, "share": 2}[key]
     notes = []
-    for made_up in (False, True):
-        cells = list_cells(runs, key, made_up=made_up)
+    for synthetic in (False, True):
+        cells = list_cells(runs, key, synthetic=synthetic)
         if cells:
-            which = "Made-up workload" if made_up else "Recorded workloads"
+            which = "Synthetic workload" if synthetic else "Recorded workloads"
             notes.append(f"{which}: {compute_misfit(cells, key).text}.")
         for cell in cells:
             ours, theirs = cell["workload"], f"{cell['workload']}, thesis"
@@ -193,7 +193,7 @@ def _misfits(runs: Runs) -> dict[str, float]:
     """Return the misfits of tables 7.3 and 7.4, as far as there are runs."""
     fits: dict[str, float] = {}
     for key in ("count", "share"):
-        if cells := list_cells(runs, key, made_up=False):
+        if cells := list_cells(runs, key, synthetic=False):
             fit = compute_misfit(cells, key)
             fits |= {f"{key}_rms": fit.rms, f"{key}_bias": fit.bias}
     return fits

@@ -1,4 +1,4 @@
-"""Sharing jobs among grid sites when users react: a study of our own."""
+"""Sharing jobs among grid sites when users react: a study of this project."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The claims of the study, which are our own, and their verdicts."""
+"""The claims of the study, which no publication has, and their verdicts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _survives(runs: SiteRuns, replay: str) -> Verdict:
 
 
 def _everyone(runs: SiteRuns, replay: str) -> Verdict:
-    """Judge whether sharing shortens waits for each site's users, under each assignment."""
+    """Judge whether sharing shortens waits for each grid site's users, under each assignment."""
     found = compute_changes(runs, replay)
     shorter = found["after"] < found["before"]
     worst = found.iloc[int(np.argmax(found["change"].fillna(0)))]
@@ -102,7 +102,7 @@ def _less_late(runs: SiteRuns) -> Verdict:
 
 
 def _pays(runs: SiteRuns, replay: str) -> Verdict:
-    """Judge whether the users of the site that gives most wait longer, under each assignment."""
+    """Judge whether users of the grid site that gives most wait longer, under each assignment."""
     found = compute_changes(runs, replay).reset_index(drop=True)
     givers = found.loc[found.groupby("assignment")["balance"].idxmax()]
     longer = givers["after"] > givers["before"]

@@ -1,4 +1,4 @@
-"""The report: waits before and after sharing, work given and taken by each site, and claims."""
+"""The report: waits before and after sharing, work given and taken by grid sites, and claims."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WHOLE = ("wait", "awrt", "slowdown", "lateness", "delay", "away", "spread", "ut
 
 
 def make_tables(runs: site_runs.SiteRuns) -> Iterator[Table | None]:
-    """Yield the tables of a log: all sites together, waits, work and assignments."""
+    """Yield the tables of a log: all grid sites together, waits, work and assignments."""
     log = runs.log
     yield TEXTS.table("whole", list(_whole(runs)), slug("whole", log), log=log)
     yield TEXTS.table("waits", list(_waits(runs)), slug("waits", log), log=log)
@@ -52,7 +52,7 @@ def make_tables(runs: site_runs.SiteRuns) -> Iterator[Table | None]:
 
 
 def _whole(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
-    """Yield a row for each replay and scenario, over all sites."""
+    """Yield a row for each replay and scenario, over all grid sites."""
     for replay in runs.list_replays():
         of_replay = runs.whole.where(replay=replay)
         local = of_replay.where(scenario=site_runs.LOCAL)
@@ -65,7 +65,7 @@ def _whole(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
 
 
 def _waits(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
-    """Yield a row for the users of each site under each replay: their waits before and after."""
+    """Yield a row for each grid site and replay: waits of its users before and after sharing."""
     for replay in runs.list_replays():
         for site in runs.list_sites():
             of_site = runs.sites.where(replay=replay, **{SITE: site})
@@ -84,7 +84,7 @@ def _waits(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
 
 
 def _work(runs: site_runs.SiteRuns) -> Iterator[dict[str, Any]]:
-    """Yield a row for each site, replay and scenario with exchange: what it gave and took."""
+    """Yield a row for each grid site, replay and shared scenario: work given and taken."""
     for replay in runs.list_replays():
         for scenario in (site_runs.SHARING, site_runs.MULTI_SITE):
             for site in runs.list_sites():
@@ -107,7 +107,7 @@ _REPLAYS = {site_runs.RIGID: palette.BLACK, site_runs.FEEDBACK: palette.BLUE}
 
 
 def draw_figures(runs: site_runs.SiteRuns) -> Iterator[Figure | None]:
-    """Yield the figures of a log: the waits of each site's users, and balance against wait."""
+    """Yield the figures of a log: waits of each grid site's users, and balance against wait."""
     if runs.list_replays():
         yield _waits_figure(runs)
         yield _balance_figure(runs)
@@ -136,8 +136,8 @@ def _waits_figure(runs: site_runs.SiteRuns) -> Figure:
 def _balance_figure(runs: site_runs.SiteRuns) -> Figure:
     points = pd.concat([site_runs.compute_changes(runs, replay) for replay in runs.list_replays()])
     base = alt.Chart(points).encode(
-        x=alt.X("balance:Q", title="given - taken (% of what the site could do)"),
-        y=alt.Y("change:Q", title="wait of the site's users, sharing against local (%)"),
+        x=alt.X("balance:Q", title="given - taken (% of the capacity)"),
+        y=alt.Y("change:Q", title="wait of its users, sharing against local (%)"),
     )
     marks = base.mark_point(filled=True, size=70).encode(
         color=alt.Color("replay:N", title=None, scale=scale_of(_REPLAYS, runs.list_replays())),

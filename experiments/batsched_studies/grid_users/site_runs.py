@@ -23,7 +23,7 @@ QUANTITIES = (
     Quantity("delay", "mean_delay", "recorded submission to start (h)", 1 / HOUR),
     Quantity("slowdown", "mean_bounded_slowdown", "bounded slowdown"),
     Quantity("away", "away_area_share", "work done away (%)", 100),
-    Quantity("spread", "multi_site_job_share", "jobs on several sites (%)", 100),
+    Quantity("spread", "multi_site_job_share", "jobs on several grid sites (%)", 100),
     Quantity("work", "work_of_users_share", "work of its users (%)", 100),
     Quantity("given", "given_share", "given (%)", 100),
     Quantity("taken", "taken_share", "taken (%)", 100),
@@ -55,9 +55,9 @@ class SiteRuns:
 
 
 def read(results: CampaignResults) -> list[SiteRuns]:
-    """Read the runs of a campaign, log by log; each assignment of users to sites is a replication.
+    """Read the runs of a campaign, log by log; each assignment of users is a replication.
 
-    The work of each site's users, given, taken and the balance are shares of the site's capacity,
+    The work of each grid site's users, given, taken and the balance are shares of its capacity,
     as its utilisation is. A job's delay is from its recorded submission to its start: lateness
     and wait.
     """
@@ -85,7 +85,7 @@ def compute_changes(runs: SiteRuns, replay: str) -> pd.DataFrame:
     """Return what sharing changes for each grid site under each assignment, a row each.
 
     ``site``, ``assignment``, the mean waits ``before`` and ``after`` (h), the ``change`` of the
-    wait (%), and the ``balance`` after it (% of what the site could do).
+    wait (%), and the ``balance`` after it (% of the capacity).
     """
     rows = []
     of_replay = runs.sites.where(replay=replay)

@@ -1,4 +1,4 @@
-"""The costs of advance reservations and of limits for other users: a study of our own."""
+"""The costs of advance reservations and of limits for other users: a study of this project."""
 
 from pathlib import Path
 

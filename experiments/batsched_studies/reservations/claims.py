@@ -1,4 +1,4 @@
-"""The verdicts on our own claims about the costs of reservations and limits.
+"""The verdicts on the claims of this study about the costs of reservations and limits.
 
 A claim is judged if the 95 % interval over the pairs does not contain 0.
 """
@@ -56,9 +56,11 @@ def _displacing(log: str, displacing: Case, plain: Case) -> Verdict:
     more = displacing.compare_hours(plain)
     admitted = (case.with_it.mean("admitted").value for case in (displacing, plain))
     first, second = admitted
-    told: dict[str, Any] = {"more": more, "displacing": first, "literal": second}
+    texts: dict[str, Any] = {"more": more, "displacing": first, "literal": second}
     reading = TEXTS["admission"]
-    return TEXTS.verdict("displacing", more.above(0), log, reading=reading, **told, **_texts(plain))
+    return TEXTS.verdict(
+        "displacing", more.above(0), log, reading=reading, **texts, **_texts(plain)
+    )
 
 
 def _texts(case: Case) -> dict[str, Any]:

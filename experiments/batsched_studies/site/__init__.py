@@ -1,4 +1,4 @@
-"""Effects of a larger machine or another policy on the users of a site: a study of our own."""
+"""Effects of a larger machine or another policy on the users of a site: a study of this project."""
 
 from pathlib import Path
 

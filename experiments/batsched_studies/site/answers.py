@@ -18,7 +18,7 @@ SMALL, SAME = "small", "same"
 """A change smaller than the error of the replay may be; and no change at all."""
 DEPENDS, SOME, NONE = "depends", "some", "none"
 """Several kinds of users: less or more, clear for some only, clear for none (several reasons)."""
-_ORDER = (TAKEN, LESS, MORE, DEPENDS, SOME, SMALL, SAME, OPEN, NONE)
+_ORDER = (LESS, MORE, DEPENDS, SOME, SMALL, SAME, OPEN, NONE, TAKEN)
 _LEAST_TAKEN = 0.01
 """If less than this share of work is missing in rigid replay, the report does not mention it."""
 
@@ -55,9 +55,9 @@ def combine_answers(found: set[str]) -> str:
 
 
 def write_headline(runs: Runs) -> str:
-    """Return which changes shorten waits, which lengthen them, and which are inconclusive.
+    """Return a list of the changes that shorten waits, lengthen them, or are inconclusive.
 
-    Changes that take work from the users come first; their waits are judged only if longer.
+    Changes that take work from the users come last; their waits are judged only if longer.
     """
     by_change = _by_change(runs)
     if not by_change:
@@ -139,8 +139,8 @@ def _in_time(hours: float) -> str:
 
 def _each(found: dict[str, str]) -> Iterator[str]:
     by_state: dict[str, list[str]] = {}
-    for people, state in found.items():
-        by_state.setdefault(state, []).append(people)
+    for users, state in found.items():
+        by_state.setdefault(state, []).append(users)
     for state, kinds in by_state.items():
         yield f"{TEXTS[f'each_{state}']}: {listed(kinds)}"
 
@@ -170,29 +170,29 @@ def describe_submissions(runs: Runs) -> str:
     fixed = c.list_kinds_with_fixed_work(runs)
     reacting = [case for case in c.find_cases(runs) if case.reacts]
     free = [case for case in reacting if case.users not in fixed]
-    told = [_more_or_less(free)] if free else []
+    texts = [_more_or_less(free)] if free else []
     if fixed:
-        told.append(TEXTS["submit_fixed"].format(who=listed(fixed)))
+        texts.append(TEXTS["submit_fixed"].format(who=listed(fixed)))
     missing = [f"**{change}** ({words})" for change, words in describe_lost_work(runs).items()]
     if missing:
-        told.append(TEXTS["taken"].format(changes=listed(missing)))
-    return " ".join(told)
+        texts.append(TEXTS["taken"].format(changes=listed(missing)))
+    return " ".join(texts)
 
 
 def _more_or_less(cases: list[c.Case]) -> str:
     if all(case.rigid is None for case in cases):
         return TEXTS["submit_alone"]
-    told: dict[str, list[str]] = {MORE: [], LESS: []}
+    texts: dict[str, list[str]] = {MORE: [], LESS: []}
     besides = [(case, case.compare_with_rigid(c.WORK)) for case in cases]
     for case, beside in besides:
-        if find_direction(beside) in told:
+        if find_direction(beside) in texts:
             words = f"{case.users} with **{case.change}** ({format_change(beside)})"
-            told[find_direction(beside)].append(words)
-    if not any(told.values()):
+            texts[find_direction(beside)].append(words)
+    if not any(texts.values()):
         equal = all(beside.low == beside.high == 1 for _, beside in besides)
         return TEXTS["submit_same" if equal else "submit_open"]
     return " ".join(
-        TEXTS[f"submit_{word}"].format(who="; ".join(who)) for word, who in told.items() if who
+        TEXTS[f"submit_{word}"].format(who="; ".join(who)) for word, who in texts.items() if who
     )
 
 
@@ -205,15 +205,15 @@ def format_change(ratio: Interval) -> str:
 def describe_present_waits(runs: Runs) -> str:
     """Return the waiting times on the present site, with the recorded ones if known."""
     waits = {
-        kind: runs.where(people=kind, change=c.AS_IT_IS).mean(c.WAIT).value
+        kind: runs.where(user_kind=kind, change=c.AS_IT_IS).mean(c.WAIT).value
         for kind in c.list_user_kinds(runs)
     }
-    told = [
+    texts = [
         f"{format_duration(wait * HOUR)} ({kind})"
         for kind, wait in waits.items()
         if not isnan(wait)
     ]
     recorded = fidelity.read_measure(runs, "mean_recorded").value
-    if not told or isnan(recorded):
+    if not texts or isnan(recorded):
         return ""
-    return TEXTS["waits_as_it_is"].format(waits=listed(told), recorded=format_duration(recorded))
+    return TEXTS["waits_as_it_is"].format(waits=listed(texts), recorded=format_duration(recorded))

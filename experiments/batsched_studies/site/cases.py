@@ -20,9 +20,9 @@ from batsched_py.support.statistics import Floats
 from batsched_py.units import HOUR, WEEK
 
 LOG, POLICY, MACHINE = "log", "policy", "machine"
-CHANGE, PEOPLE = "change", "people"
-KIND, CROWD = "kind", "crowd"
-"""``people`` as in the campaign file, and the set of drawn users that a run has."""
+CHANGE, USER_KIND = "change", "user_kind"
+KIND, USER_SET = "kind", "user_set"
+"""``user_kind`` as in the campaign file, and the set of drawn users of a run."""
 AS_IT_IS = "as it is"
 SITE = "site"
 """The label of the site's policy."""
@@ -149,8 +149,8 @@ def has_rigid_users(runs: Runs) -> bool:
 def list_user_kinds(runs: Runs) -> list[str]:
     """Return the kinds of users, the ones that do not react first."""
     drawn = runs.frame[runs.frame[KIND] != RECORDED]
-    of_kind = dict(zip(drawn[PEOPLE], drawn[KIND], strict=True))
-    rigid = {name: has_rigid_users(runs.where(people=name)) for name in of_kind}
+    of_kind = dict(zip(drawn[USER_KIND], drawn[KIND], strict=True))
+    rigid = {name: has_rigid_users(runs.where(user_kind=name)) for name in of_kind}
     return sorted(of_kind, key=lambda name: (of_kind[name] != RIGID, not rigid[name]))
 
 
@@ -164,13 +164,13 @@ def find_cases(runs: Runs) -> Iterator[Case]:
     for change in list_changes(runs):
         rigid: dict[Any, Case] = {}
         for kind in list_user_kinds(runs):
-            of_kind = runs.where(people=kind)
+            of_kind = runs.where(user_kind=kind)
             base, changed = (of_kind.where(change=name) for name in (AS_IT_IS, change))
             if len(base) and len(changed):
-                (crowd,) = of_kind.labels(CROWD)
-                case = Case(change, kind, changed, base, rigid.get(crowd))
+                (drawn,) = of_kind.labels(USER_SET)
+                case = Case(change, kind, changed, base, rigid.get(drawn))
                 if not case.reacts:
-                    rigid.setdefault(crowd, case)
+                    rigid.setdefault(drawn, case)
                 yield case
 
 
@@ -194,7 +194,7 @@ def _same_jobs_at_other_times(of_kind: list[Case]) -> bool:
 
 def select_recorded(runs: Runs) -> Runs:
     """Return the replay of the log itself on the present site; empty without one."""
-    return runs.where(people=RECORDED, change=AS_IT_IS)
+    return runs.where(user_kind=RECORDED, change=AS_IT_IS)
 
 
 def list_partitions(runs: Runs) -> list[str]:

@@ -18,20 +18,22 @@ from batsched_py.report.kit import SEED, Runs
 from batsched_studies.site.cases import (
     AS_IT_IS,
     CHANGE,
-    CROWD,
     KIND,
     LOG,
     MACHINE,
-    PEOPLE,
     POLICY,
     QUANTITIES,
     RECORDED,
     SITE,
+    USER_KIND,
+    USER_SET,
 )
 
 Labels = Mapping[str, Any]
-_OF_WHOM = (LOG, PEOPLE, CROWD, SEED)
+_OF_WHOM = (LOG, USER_KIND, USER_SET, SEED)
 """Labels for the users of a run, and not for the change."""
+_FORMER = {"people": USER_KIND, "crowd": USER_SET}
+"""Labels of stored results that have another name in the campaign file now."""
 
 
 def read(results: CampaignResults) -> list[tuple[str, Runs]]:
@@ -44,10 +46,11 @@ def read(results: CampaignResults) -> list[tuple[str, Runs]]:
     if frame.empty:
         return []
     of_logs: dict[Any, dict[str, Labels]] = {}
-    for folder, labels in results.planned:
+    for folder, planned in results.planned:
+        labels = {_FORMER.get(name, name): value for name, value in planned.items()}
         of_logs.setdefault(labels.get(LOG), {})[str(folder)] = labels
     called = {folder: of for labels in of_logs.values() for folder, of in _called(labels).items()}
-    for column in (CHANGE, PEOPLE, KIND, CROWD):
+    for column in (CHANGE, USER_KIND, KIND, USER_SET):
         frame = frame.assign(**{column: [called[str(at)][column] for at in frame["folder"]]})
     runs, logs = Runs(frame, QUANTITIES), shorten_names(of_logs)
     return [(logs[log], runs.where(log=log)) for log in runs.labels(LOG)]
@@ -55,7 +58,7 @@ def read(results: CampaignResults) -> list[tuple[str, Runs]]:
 
 def find_site_labels(labels: Iterable[Labels]) -> Labels:
     """Return the labels of the first planned run on the present site; empty if there is none."""
-    drawn = (of for of in labels if of.get(PEOPLE) != RECORDED)
+    drawn = (of for of in labels if of.get(USER_KIND) != RECORDED)
     as_it_is = [of for of in drawn if of.get(CHANGE) == AS_IT_IS]
     return next((of for of in as_it_is if of.get(POLICY) == SITE), next(iter(as_it_is), {}))
 
@@ -64,14 +67,14 @@ def _called(planned: Mapping[str, Labels]) -> dict[str, Labels]:
     """Return the change and the kind of users of each run of a log, by the folder of the run."""
     runs = planned.values()
     site, names = find_site_labels(runs), _names(runs)
-    crowds = {of.get(CROWD) for of in runs if of.get(PEOPLE) != RECORDED}
+    sets = {of.get(USER_SET) for of in runs if of.get(USER_KIND) != RECORDED}
     called: dict[str, Labels] = {}
     for folder, of in planned.items():
         others = {name: of.get(name) for name in names if of.get(name) != site.get(name)}
         change = format_labels(others, names) or AS_IT_IS if site else of.get(CHANGE)
-        kind, crowd = of.get(PEOPLE), of.get(CROWD)
-        people = f"{kind}/{crowd}" if len(crowds) > 1 and kind != RECORDED else kind
-        called[folder] = {CHANGE: change, PEOPLE: people, KIND: kind, CROWD: crowd}
+        kind, drawn = of.get(USER_KIND), of.get(USER_SET)
+        users = f"{kind}/{drawn}" if len(sets) > 1 and kind != RECORDED else kind
+        called[folder] = {CHANGE: change, USER_KIND: users, KIND: kind, USER_SET: drawn}
     return called
 
 

@@ -21,7 +21,7 @@ _LOGARITHMIC = alt.Scale(type="log", nice=False, padding=12)
 _LINEAR = alt.Scale(zero=False, nice=False, padding=12)
 """The scale of quantities that change by some per cent."""
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
-_ROW, _WIDTH = 46, 240
+_ROW, _WIDTH = 40, 160
 """Height of a change, and width of a panel, pixels."""
 _FEW_DECADES = 2
 """With fewer decades, 2 and 5 have ticks too."""

@@ -88,13 +88,13 @@ def describe_differing(runs: Runs) -> str:
     chance = f"{low} to {high}" if low < high else f"{low}"
     text = TEXTS["compared"].format(others=len(others), all=len(every), chance=chance)
     serious = ("turns", "vanishes", "appears")
-    told = [
+    found = [
         f"{TEXTS[f'name_{each.quantity}']} with **{each.case.change}** ({each.case.users}) "
         f"{TEXTS[f'kind_{each.kind}']}"
         for each in others
         if each.kind in serious
     ]
-    return f"{text} {TEXTS['serious'].format(told='; '.join(told))}" if told else text
+    return f"{text} {TEXTS['serious'].format(found='; '.join(found))}" if found else text
 
 
 def make_conclusion_table(log: str, runs: Runs) -> Table | None:

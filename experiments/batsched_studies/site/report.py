@@ -77,12 +77,12 @@ def _text(markdown: str) -> Text | None:
 def _words(runs: Runs) -> str:
     """Return a line on the site, on each kind of users, and on each change."""
     there = list(c.find_cases(runs))
-    said = {c.AS_IT_IS: _shown(c.find_site_settings(runs))} if there else {}
-    said |= {case.users: _terms(c.find_user_model(case.base)) for case in there}
+    texts = {c.AS_IT_IS: _shown(c.find_site_settings(runs))} if there else {}
+    texts |= {case.users: _terms(c.find_user_model(case.base)) for case in there}
     for case in there:
         parts = _shown(case.settings), _terms(case.settings)
-        said[case.change] = "; ".join(filter(None, parts))
-    return "\n".join(f"- *{name}*: {text}." for name, text in said.items() if text)
+        texts[case.change] = "; ".join(filter(None, parts))
+    return "\n".join(f"- *{name}*: {text}." for name, text in texts.items() if text)
 
 
 def _terms(settings: Mapping[str, Any]) -> str:
@@ -109,19 +109,19 @@ _ASSUMED = "multifactor"
 
 def write_cautions(runs: Runs) -> str:
     """Return all warnings about the runs of a log; empty if there are none."""
-    found = {"growing": _where(runs, _grows), "one_crowd": _where(runs, _one_decides)}
-    told = [TEXTS[key].format(who="; ".join(who)) for key, who in found.items() if who]
+    found = {"growing": _where(runs, _grows), "one_set": _where(runs, _one_decides)}
+    texts = [TEXTS[key].format(who="; ".join(who)) for key, who in found.items() if who]
     site = c.find_site_settings(runs)
     if site.get("scheduler") == _ASSUMED and "scheduler_options" not in site:
-        told.append(TEXTS["assumed"].format(policy=_ASSUMED))
-    return " ".join(told)
+        texts.append(TEXTS["assumed"].format(policy=_ASSUMED))
+    return " ".join(texts)
 
 
 def _where(runs: Runs, holds: Callable[[Runs], bool]) -> list[str]:
     """Return the kinds of users for which a condition holds, with the changes where it does."""
     found = []
     for kind in c.list_user_kinds(runs):
-        of_kind = runs.where(people=kind)
+        of_kind = runs.where(user_kind=kind)
         changes = [c.AS_IT_IS, *c.list_changes(of_kind)]
         there = [change for change in changes if holds(of_kind.where(change=change))]
         if there:

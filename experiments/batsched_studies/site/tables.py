@@ -128,7 +128,7 @@ def _bases(runs: Runs) -> Rows:
     if replay:
         yield _base(TEXTS["base_replay"], replay)
     for kind in c.list_user_kinds(runs):
-        base = runs.where(people=kind, change=c.AS_IT_IS)
+        base = runs.where(user_kind=kind, change=c.AS_IT_IS)
         if base:
             yield _base(kind, base)
 

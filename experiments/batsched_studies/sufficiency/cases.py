@@ -1,7 +1,7 @@
 """The runs of the study, and the savings of each lever with and without reacting users.
 
 A *saving* is the per cent of energy above idling that a run saves compared with a run of the same
-users without any lever; watts cancel in it. A *lever* is what users do to save energy. The
+users without any lever; watts cancel in it. A *lever* is a way in which users save energy. The
 *rebound* is the share of the saving in an open loop that is lost with users who react: 1 - actual
 saving / expected saving.
 """
@@ -72,7 +72,7 @@ def describe_scarcity(runs: Runs) -> str:
     """Return as text when energy is scarce: hours of every day, or the name of a file."""
     signal = str(runs.options("user_options").get("signal", ""))
     if ":" not in signal:
-        return f"as {Path(signal).name} has it" if signal else "in hours that are not told"
+        return f"by {Path(signal).name}" if signal else "in unknown hours"
     return f"from {signal.replace('-', ' to ').replace(',', ', ')} every day"
 
 

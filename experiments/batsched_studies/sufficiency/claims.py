@@ -1,4 +1,4 @@
-"""The claims of the study, from papers as far as available and our own, with verdicts."""
+"""The claims of the study, from papers as far as available and from this study, with verdicts."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _effort(runs: Runs) -> Iterator[dict[str, Any]]:
 
 
 _COLOURS = dict(zip(c.LOOPS, (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True))
-_WHO = {"nobody": palette.BLACK, "all delay": palette.VERMILION, "all renounce": palette.BLUE}
+_WHO = {"no lever": palette.BLACK, "all delay": palette.VERMILION, "all renounce": palette.BLUE}
 
 
 def draw_figures(log: str, runs: Runs) -> Iterator[Figure | None]:
@@ -153,7 +153,7 @@ def _savings_figure(log: str, runs: Runs) -> Figure | None:
 
 def _day_figure(log: str, runs: Runs) -> Figure | None:
     rows: list[dict[str, Any]] = []
-    shown = {"nobody": c.RIGID, "all delay": c.DELAY, "all renounce": "renounce"}
+    shown = {"no lever": c.RIGID, "all delay": c.DELAY, "all renounce": "renounce"}
     for loop in c.LOOPS:
         for who, lever in shown.items():
             of_case = runs.where(loop=loop, lever=lever, share=1.0)
