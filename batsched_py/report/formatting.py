@@ -20,7 +20,7 @@ DIGITS = 4
 """Significant digits of a number, if the column says nothing else."""
 _LARGE = 1e9  # from here on, and below _SMALL, with an exponent
 _SMALL = 1e-4
-WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
+WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 SYMBOLS = {True: "\N{CHECK MARK}", False: "\N{BALLOT X}", None: "?"}
 
 

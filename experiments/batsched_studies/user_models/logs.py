@@ -46,7 +46,6 @@ def read_log(path: Path) -> SwfLog:
     return read_swf(path)
 
 
-def format_files(log: str, study: str = "zakay", here: str | None = None) -> str:
-    """Return two table cells: the file used here, and the ending of the study's file name."""
-    file, theirs = here or HERE[log], PRINTED[study]["files"][log]
-    return f"{file} | {'same' if file == theirs else theirs.removeprefix(f'{log}-')}"
+def name_files(log: str, study: str = "zakay", here: str | None = None) -> tuple[str, str]:
+    """Return the names of the file used here, and of the study's file."""
+    return here or HERE[log], PRINTED[study]["files"][log]
