@@ -21,17 +21,15 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("rows", nargs="*", help="names of rows, or how they begin (default: all)")
     parser.add_argument("--quick", action="store_true", help="on the sample log, small sizes")
-    parser.add_argument("--rounds", type=int, help="how often each row is measured")
-    parser.add_argument("--list", action="store_true", help="say what the rows are")
+    parser.add_argument("--rounds", type=int, help="measure each row this often")
+    parser.add_argument("--list", action="store_true", help="list the rows")
     parser.add_argument("--check", action="store_true", help="fail if a row became slower")
     parser.add_argument("--keep", metavar="FILE", type=Path, help="add the run to this history")
-    parser.add_argument("--version", help="what the measured version is called (default: commit)")
-    parser.add_argument("--page", type=Path, help="put the table into this page")
-    parser.add_argument(
-        "--table", action="store_true", help="measure nothing: the table of the history"
-    )
-    parser.add_argument("--where", action="store_true", help="say where a job's microseconds go")
-    parser.add_argument("--figures", type=Path, help="draw how it grows, into this folder")
+    parser.add_argument("--version", help="name of the measured version (default: commit)")
+    parser.add_argument("--page", type=Path, help="write the table into this page")
+    parser.add_argument("--table", action="store_true", help="show the table of the history")
+    parser.add_argument("--where", action="store_true", help="show the time of each module per job")
+    parser.add_argument("--figures", type=Path, help="draw how times grow, into this folder")
     return parser.parse_args()
 
 
@@ -59,12 +57,12 @@ def measured(rows: list[Row], bench: Bench) -> dict[str, Measured]:
     return found
 
 
-def tell(name: str, table: str, page: Path | None) -> None:
-    """Put a table into a page, or print it."""
+def show(runs: list[history.Entry], log: str, page: Path | None) -> None:
+    """Write the table into a page and its data next to it, or print the table."""
     if page is None:
-        print(table)
+        print(history.make_table(runs, log))
     else:
-        history.put_into(page, name, table)
+        history.write_table(page, runs, log)
 
 
 def main() -> int:
@@ -80,12 +78,13 @@ def main() -> int:
             scaling.draw(bench, asked.figures)
             return 0
         if asked.table:
-            tell(history.TABLE, history.table(history.entries(), bench.log.name), asked.page)
+            runs = history.entries()
+            show(runs, runs[-1].log, asked.page)
             return 0
         if asked.where:
             import where
 
-            tell("where a job's microseconds go", where.where(bench), asked.page)
+            print(where.where(bench))
             return 0
         print(f"on {bench.log.name}, {bench.yardstick:.2f} us a job in the floor's loop")
         found = measured(chosen(asked.rows), bench)
@@ -97,7 +96,7 @@ def main() -> int:
         history.add(run, asked.keep)
         runs.append(run)
     if asked.page:
-        tell(history.TABLE, history.table(runs, bench.log.name), asked.page)
+        show(runs, bench.log.name, asked.page)
     return 1 if asked.check and became_slower else 0
 
 

@@ -15,11 +15,19 @@ import msgspec
 from measuring import ROWS, Bench, Measured
 
 import batsched_py
+from batsched_py.files.csv_text import csv_of_rows
 from batsched_py.files.readers import parse_json
+from batsched_py.files.writers import write_whole
 
 FILE = Path(__file__).with_name("history.jsonl")
 TABLE = "the table of benchmarks"
-"""The name of what a page has of the history, between two comments."""
+"""The name of the table of the page, which is between two comments."""
+KEY = (
+    *("start-help", "floor-loop", "floor-process", "curie-cpu", "machine-1e6", "output"),
+    *("messages", "feedback", "multifactor", "overload-conservative", "overload-dynp"),
+    "campaign-sample",
+)
+"""The rows that the page shows, in its order; the data have all."""
 CERTAIN = 0.05
 """Part of a ratio by which two runs differ anyway."""
 
@@ -100,30 +108,31 @@ def slower(rows: Mapping[str, Measured], runs: list[Entry], log: str) -> list[st
     return sentences
 
 
-def table(runs: list[Entry], log: str) -> str:
-    """Return the rows of a history in Markdown: of the first version, the last, and the aim."""
-    oldest = [run for run in runs if run.version == runs[0].version]
-    lines = ["| row | what | before | now | wanted |", "|---|---|---:|---:|---:|"]
-    for row in ROWS.values():
-        first = last(row.name, oldest, log)
-        now = last(row.name, runs, log)
-        newer = now if now is not first else None
-        cells = [first and shown(first), newer and shown(newer), row.wanted and f"{row.wanted:.2f}"]
-        if now is not None or first is not None:
-            lines.append(f"| `{row.name}` | {row.what} | {' | '.join(c or '' for c in cells)} |")
+def make_rows(runs: list[Entry], log: str) -> list[tuple[str, str, str, str, str]]:
+    """Return name, description, ratio, note and aim of each row, as it was measured last."""
+    return [
+        (name, row.what, f"{now.ratio:.2f}", now.note, f"{row.wanted:.2f}" if row.wanted else "")
+        for name, row in sorted(ROWS.items())
+        if (now := last(name, runs, log)) is not None
+    ]
+
+
+def make_table(runs: list[Entry], log: str) -> str:
+    """Return the rows of :data:`KEY` in Markdown."""
+    rows = {name: cells for name, *cells in make_rows(runs, log)}
+    lines = ["| what | ratio | measured |", "|---|---:|---|"]
+    lines += [f"| {' | '.join(rows[name][:3])} |" for name in KEY if name in rows]
     return "\n".join(lines) + "\n"
 
 
-def shown(measured: Measured) -> str:
-    """Return a ratio and its note as one cell."""
-    return f"{measured.ratio:.2f}" + (f" ({measured.note})" if measured.note else "")
-
-
-def put_into(page: Path, name: str, text: str) -> None:
-    """Put a table into a page, between the comments of its name."""
-    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+def write_table(page: Path, runs: list[Entry], log: str) -> None:
+    """Put the rows of :data:`KEY` into a page, and write all rows to ``data`` next to it."""
+    begin, end = f"<!-- {TABLE} -->\n", f"<!-- end of {TABLE} -->\n"
     before, _, rest = page.read_text().partition(begin)
     _, found, after = rest.partition(end)
     if not found:
         raise SystemExit(f"{page}: expected the lines {begin.strip()} and {end.strip()}")
-    page.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+    page.write_text(f"{before}{begin}\n{make_table(runs, log)}\n{end}{after}")
+    header = ("row", "what", "ratio", "measured", "aim_at_most")
+    data = page.parent / "data" / "performance.csv"
+    write_whole(data, csv_of_rows(header, make_rows(runs, log)))
