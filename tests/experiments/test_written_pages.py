@@ -25,6 +25,7 @@ from batsched_studies.semi_open.reopening import (
 )
 from batsched_studies.user_models import locality, sessions, thinking
 from batsched_studies.user_models import page as user_models_page
+from batsched_studies.user_models.logs import HERE, read_printed_locality
 from batsched_users.analytic import Reopen, reopen
 from batsched_users.analytic.reopen_queue import exponential
 
@@ -123,6 +124,12 @@ def test_measures_of_kth(shared: Path, make: Callable[[Path, str], dict[str, lis
     for name, rows in make(shared, KTH).items():
         data = read_data(f"user-models-{name}")
         assert all(row in data for row in texts(rows))
+
+
+def test_each_log_has_published_numbers() -> None:
+    printed = read_printed_locality()
+    similarity = (printed["similarity"][attribute] for attribute in locality.MEASURES)
+    assert all(of.keys() >= {*HERE} for of in (printed["stack"], printed["hurst"], *similarity))
 
 
 def test_sessions_and_pools_of_kth_are_those_of_the_thesis() -> None:

@@ -13,9 +13,6 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.swf import SwfLog, read_swf
 
-ROOT = Path(__file__).parents[3]
-
-
 PRINTED = read_published(Path(__file__).parent)
 """The printed numbers of the studies."""
 HERE: dict[str, str] = PRINTED["zakay"]["here"]
@@ -25,8 +22,7 @@ HERE: dict[str, str] = PRINTED["zakay"]["here"]
 @lru_cache
 def read_printed_locality() -> dict[str, Any]:
     """Read the thesis's tables of similarity, stack depth and Hurst parameter."""
-    path = ROOT / "tests" / "published" / "locality.toml"
-    return read_toml(path)
+    return read_toml(Path(__file__).with_name("locality.toml"))
 
 
 def find_path(shared: Path, file: str) -> Path:
