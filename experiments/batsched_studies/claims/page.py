@@ -30,6 +30,7 @@ AT_SIZE = "claims/at_size"
 LONG_TABLE = DOCS.parent / "build" / "claims.html"
 PAGE = DOCS / "validation" / "claims.md"
 KEPT = Path(__file__).with_name("judged.json")
+STUDIES = "experiments/batsched_studies"
 FAILURES = Path(__file__).with_name("failures.toml")
 TEXT = Path(__file__).with_name("template.md")
 
@@ -100,11 +101,13 @@ def make_page(campaigns: Mapping[str, Judged | None]) -> str:
 
 
 def _by_study(judged: Iterable[Judged]) -> dict[str, list[Verdict]]:
-    """Return the verdicts of all campaigns of each study."""
+    """Return the verdicts of all campaigns of each study, by a link to its page."""
     studies: dict[str, list[Verdict]] = {}
     for of in judged:
         if of.verdicts:
-            studies.setdefault(of.title.partition(":")[0], []).extend(of.verdicts)
+            folder = of.name.partition(",")[0].partition("/")[0]
+            study = f"[{of.title.partition(':')[0]}](../../{STUDIES}/{folder}/README.md)"
+            studies.setdefault(study, []).extend(of.verdicts)
     return studies
 
 

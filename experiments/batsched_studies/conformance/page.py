@@ -109,9 +109,10 @@ def find_thesis_values(trace: str, policy: str, metric: str) -> list[float]:
 
 
 def summarise_recorded(rows: Sequence[Row]) -> Iterator[Row]:
-    """Yield the recorded runs of 300 jobs: replies and starts that our policies repeat."""
+    """Yield the recorded runs with differences: replies and starts that our policies repeat."""
+    different = {row[0] for row in rows if row[9] and "random300" in str(row[0])}
     for run, policy, equal, replies, *_, share, others, _, _ in rows:
-        if str(run).startswith("40_random300_"):
+        if run in different:
             of_replies = f"{equal} of {replies}" if replies else ""
             yield str(run).removeprefix("40_random300_"), policy, of_replies, f"{share} %", others
 
@@ -119,14 +120,15 @@ def summarise_recorded(rows: Sequence[Row]) -> Iterator[Row]:
 def make_recorded_parts(shared: Path) -> tuple[list[Row], dict[str, str]]:
     """Return the rows on recorded runs, and the texts of the page by place holder."""
     rows = recorded_runs.make_rows(shared)
-    small = [row for row in rows if "_small" in str(row[0])]
+    equal_runs = [row for row in rows if row[2] != "" and row[2] == row[3]]
     neighbours = [
         "{} of {}".format(*recorded_runs.count_contiguous_jobs(shared, f"40_random300_{run}"))
         for run in ("pybatsim_easyBackfill", "batsched_easy_bf")
     ]
     return rows, {
         "recorded": format_lines(summarise_recorded(rows)),
-        "small": f"{sum(row[2] == row[3] for row in small)} of {len(small)}",
+        "equal_runs": str(len({row[0] for row in equal_runs})),
+        "runs": str(len({row[0] for row in rows})),
         "neighbours": neighbours[0],
         "not_neighbours": neighbours[1],
     }

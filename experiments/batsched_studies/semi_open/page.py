@@ -5,6 +5,7 @@ python -m batsched_studies.semi_open
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from typing import Any
 import altair as alt
 
 from batsched_py.figures.chart_files import write_chart
+from batsched_py.report.formatting import WORDS
 from batsched_py.report.kit import inline_data
 from batsched_py.support import palette
-from batsched_studies.filled_page import DOCS, WrittenPage, fill_template, format_lines
+from batsched_studies.filled_page import DOCS, Row, WrittenPage, fill_template, format_lines
 from batsched_studies.semi_open import reopening, tables
 from batsched_studies.semi_open.verdicts import make_verdict_rows
 from batsched_users.analytic.reopen_queue import solve_constant
@@ -42,7 +44,7 @@ def make_page(measured: reopening.Measured) -> WrittenPage:
         "adaptive": list(tables.make_adaptive_rows(measured)),
     }
     parts = {
-        "claims": format_lines(claim[:2] for claim in claims),
+        **summarise_claims(claims),
         "users": f"{reopening.USERS:,}",
         "seeds": len(reopening.SEEDS),
         "difference": ceil(100 * max(tables.list_differences(rows["adaptive"]))),
@@ -50,6 +52,13 @@ def make_page(measured: reopening.Measured) -> WrittenPage:
     data = {f"semi-open-{name}": [tables.HEADERS[name], *rows[name]] for name in rows}
     head = ("claim", "verdict", "numbers", "interpretation")
     return WrittenPage(fill_template(TEXT, parts), data | {"semi-open-claims": [head, *claims]})
+
+
+def summarise_claims(claims: Sequence[Row]) -> dict[str, str]:
+    """Return how many claims hold, and the lines of those that do not."""
+    others = [claim[:2] for claim in claims if claim[1] != WORDS[True]]
+    holding = f"{len(claims) - len(others)} of {len(claims)}"
+    return {"holding": holding, "claims": format_lines(others)}
 
 
 def draw_pictures(measured: reopening.Measured, folder: Path) -> None:

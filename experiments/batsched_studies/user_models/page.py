@@ -125,10 +125,13 @@ def summarise(tables: Mapping[str, Sequence[Row]]) -> dict[str, str]:
         ),
         "locality": locality.summarise_locality(tables["locality"]),
         "similarity": locality.summarise_similarity(tables["similarity"]),
-        "think_times": ((row[0], row[2], row[3], *row[6:9]) for row in tables["think-times"][-1:]),
         "facts": ((row[0], *(f"{row[at]} %" for at in (3, 4, 5, 7, 8))) for row in tables["facts"]),
     }
-    return {name: format_lines(lines) for name, lines in rows.items()}
+    pooled = tables["think-times"][-1]
+    fit = {"slope": pooled[2], "bounded": pooled[6], "r_squared": pooled[8]}
+    return {name: format_lines(lines) for name, lines in rows.items()} | {
+        name: str(value) for name, value in fit.items()
+    }
 
 
 def make_page(shared: Path, workers: int) -> WrittenPage:
