@@ -17,7 +17,7 @@ import socket_rows  # noqa: F401
 from measuring import ROWS, Bench, Measured, Row, SkippedError
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("rows", nargs="*", help="names of rows, or how they begin (default: all)")
     parser.add_argument("--quick", action="store_true", help="on the sample log, small sizes")
@@ -33,7 +33,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def chosen(names: list[str]) -> list[Row]:
+def choose_rows(names: list[str]) -> list[Row]:
     """Return the rows that are asked for."""
     unknown = [name for name in names if not any(row.startswith(name) for row in ROWS)]
     if unknown:
@@ -41,7 +41,7 @@ def chosen(names: list[str]) -> list[Row]:
     return [row for row in ROWS.values() if not names or row.name.startswith(tuple(names))]
 
 
-def measured(rows: list[Row], bench: Bench) -> dict[str, Measured]:
+def measure_rows(rows: list[Row], bench: Bench) -> dict[str, Measured]:
     """Measure rows and print each."""
     found = {}
     for row in rows:
@@ -57,7 +57,7 @@ def measured(rows: list[Row], bench: Bench) -> dict[str, Measured]:
     return found
 
 
-def show(runs: list[history.Entry], log: str, page: Path | None) -> None:
+def show_table(runs: list[history.Entry], log: str, page: Path | None) -> None:
     """Write the table into a page and its data next to it, or print the table."""
     if page is None:
         print(history.make_table(runs, log))
@@ -66,7 +66,7 @@ def show(runs: list[history.Entry], log: str, page: Path | None) -> None:
 
 
 def main() -> int:
-    asked = arguments()
+    asked = parse_arguments()
     if asked.list:
         print("\n".join(f"{row.name:22} {row.what}" for row in ROWS.values()))
         return 0
@@ -78,8 +78,8 @@ def main() -> int:
             scaling.draw(bench, asked.figures)
             return 0
         if asked.table:
-            runs = history.entries()
-            show(runs, runs[-1].log, asked.page)
+            runs = history.read_entries()
+            show_table(runs, runs[-1].log, asked.page)
             return 0
         if asked.where:
             import where
@@ -87,16 +87,16 @@ def main() -> int:
             print(where.where(bench))
             return 0
         print(f"on {bench.log.name}, {bench.yardstick:.2f} us a job in the floor's loop")
-        found = measured(chosen(asked.rows), bench)
-    runs = history.entries(asked.keep or history.FILE)
-    became_slower = history.slower(found, runs, bench.log.name)
+        found = measure_rows(choose_rows(asked.rows), bench)
+    runs = history.read_entries(asked.keep or history.FILE)
+    became_slower = history.list_slower(found, runs, bench.log.name)
     print("\n".join(became_slower))
     if asked.keep:
-        run = history.entry(bench, found, asked.version)
-        history.add(run, asked.keep)
+        run = history.make_entry(bench, found, asked.version)
+        history.add_entry(run, asked.keep)
         runs.append(run)
     if asked.page:
-        show(runs, bench.log.name, asked.page)
+        show_table(runs, bench.log.name, asked.page)
     return 1 if asked.check and became_slower else 0
 
 

@@ -36,54 +36,54 @@ class Entry(msgspec.Struct, kw_only=True):
 
     date: str
     version: str
-    """Commit of the version that was measured, or what it is called."""
+    """The commit or the name of the measured version."""
     machine: str
     python: str
     log: str
     rows: dict[str, Measured]
 
 
-def entry(bench: Bench, rows: dict[str, Measured], version: str | None) -> Entry:
-    """Return what this run is called in the history."""
+def make_entry(bench: Bench, rows: dict[str, Measured], version: str | None) -> Entry:
+    """Return a run as an entry of the history."""
     return Entry(
         date=f"{datetime.now(UTC):%Y-%m-%d}",
-        version=version or commit(),
-        machine=f"{os.cpu_count()} x {processor()}",
+        version=version or find_commit(),
+        machine=f"{os.cpu_count()} x {name_processor()}",
         python=platform.python_version(),
         log=bench.log.name,
         rows=rows,
     )
 
 
-def commit() -> str:
-    """Return the commit of the version that is measured, else the number of its release."""
+def find_commit() -> str:
+    """Return the commit of the measured version, or its release number."""
     folder = Path(batsched_py.__file__).parent
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     return found.stdout.strip() or version_of("batsched_py")
 
 
-def processor() -> str:
+def name_processor() -> str:
     """Return the kind of processor of this machine."""
     about = Path("/proc/cpuinfo")
     named = re.search(r"model name\s*:\s*(.*)", about.read_text()) if about.exists() else None
     return named[1] if named else platform.machine()
 
 
-def entries(path: Path = FILE) -> list[Entry]:
+def read_entries(path: Path = FILE) -> list[Entry]:
     """Return all runs so far, the first one first."""
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [parse_json(line, Entry, path) for line in lines]
 
 
-def add(run: Entry, path: Path = FILE) -> None:
+def add_entry(run: Entry, path: Path = FILE) -> None:
     """Add a run to the history."""
     with path.open("ab") as file:
         file.write(msgspec.json.encode(run) + b"\n")
 
 
-def last(name: str, runs: Iterable[Entry], log: str) -> Measured | None:
-    """Return what a row came to the last time on this log, None if never."""
+def find_last(name: str, runs: Iterable[Entry], log: str) -> Measured | None:
+    """Return the last measurement of a row on a log, None without one."""
     found = None
     for run in runs:
         if run.log == log and name in run.rows:
@@ -91,11 +91,11 @@ def last(name: str, runs: Iterable[Entry], log: str) -> Measured | None:
     return found
 
 
-def slower(rows: Mapping[str, Measured], runs: list[Entry], log: str) -> list[str]:
+def list_slower(rows: Mapping[str, Measured], runs: list[Entry], log: str) -> list[str]:
     """Return a sentence on each row that became slower, by more than both spreads."""
     sentences = []
     for name, now in rows.items():
-        before = last(name, runs, log)
+        before = find_last(name, runs, log)
         if before is None:
             continue
         certain = max(before.spread, now.spread) + CERTAIN * before.ratio
@@ -112,7 +112,7 @@ def make_rows(runs: list[Entry], log: str) -> list[tuple[str, str, str, str, str
     return [
         (name, row.what, f"{now.ratio:.2f}", now.note, f"{row.wanted:.2f}" if row.wanted else "")
         for name, row in sorted(ROWS.items())
-        if (now := last(name, runs, log)) is not None
+        if (now := find_last(name, runs, log)) is not None
     ]
 
 

@@ -126,7 +126,7 @@ def test_the_rows_are_measured_kept_and_shown(tmp_path: Path) -> None:
     wanted = ["floor-loop", "output", "campaign-sample", "campaign-bootstrap"]
     run = benchmarks("--quick", "--rounds", "1", "--keep", kept, "--page", page, *wanted, "curie")
     assert run.returncode == 0, run.stderr
-    (entry,) = history.entries(kept)
+    (entry,) = history.read_entries(kept)
     assert entry.rows.keys() == set(wanted)
     assert all(measured.ratio > 0 for measured in entry.rows.values())
     text = page.read_text()
@@ -142,7 +142,7 @@ def test_the_rows_are_measured_kept_and_shown(tmp_path: Path) -> None:
 def test_the_page_has_what_was_measured_last(tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_bytes(PAGE.read_bytes())
-    runs = history.entries()
+    runs = history.read_entries()
     history.write_table(page, runs, runs[-1].log)
     for file in ("performance.md", "data/performance.csv"):
         assert (tmp_path / file).read_text() == (PAGE.parent / file).read_text()
