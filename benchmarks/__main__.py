@@ -17,25 +17,23 @@ import socket_rows  # noqa: F401
 from measuring import ROWS, Bench, Measured, Row, SkippedError
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("rows", nargs="*", help="names of rows, or how they begin (default: all)")
     parser.add_argument("--quick", action="store_true", help="on the sample log, small sizes")
-    parser.add_argument("--rounds", type=int, help="how often each row is measured")
-    parser.add_argument("--list", action="store_true", help="say what the rows are")
+    parser.add_argument("--rounds", type=int, help="measure each row this often")
+    parser.add_argument("--list", action="store_true", help="list the rows")
     parser.add_argument("--check", action="store_true", help="fail if a row became slower")
     parser.add_argument("--keep", metavar="FILE", type=Path, help="add the run to this history")
-    parser.add_argument("--version", help="what the measured version is called (default: commit)")
-    parser.add_argument("--page", type=Path, help="put the table into this page")
-    parser.add_argument(
-        "--table", action="store_true", help="measure nothing: the table of the history"
-    )
-    parser.add_argument("--where", action="store_true", help="say where a job's microseconds go")
-    parser.add_argument("--figures", type=Path, help="draw how it grows, into this folder")
+    parser.add_argument("--version", help="name of the measured version (default: commit)")
+    parser.add_argument("--page", type=Path, help="write the table into this page")
+    parser.add_argument("--table", action="store_true", help="show the table of the history")
+    parser.add_argument("--where", action="store_true", help="show the time of each module per job")
+    parser.add_argument("--figures", type=Path, help="draw how times grow, into this folder")
     return parser.parse_args()
 
 
-def chosen(names: list[str]) -> list[Row]:
+def choose_rows(names: list[str]) -> list[Row]:
     """Return the rows that are asked for."""
     unknown = [name for name in names if not any(row.startswith(name) for row in ROWS)]
     if unknown:
@@ -43,7 +41,7 @@ def chosen(names: list[str]) -> list[Row]:
     return [row for row in ROWS.values() if not names or row.name.startswith(tuple(names))]
 
 
-def measured(rows: list[Row], bench: Bench) -> dict[str, Measured]:
+def measure_rows(rows: list[Row], bench: Bench) -> dict[str, Measured]:
     """Measure rows and print each."""
     found = {}
     for row in rows:
@@ -59,16 +57,16 @@ def measured(rows: list[Row], bench: Bench) -> dict[str, Measured]:
     return found
 
 
-def tell(name: str, table: str, page: Path | None) -> None:
-    """Put a table into a page, or print it."""
+def show_table(runs: list[history.Entry], log: str, page: Path | None) -> None:
+    """Write the table into a page and its data next to it, or print the table."""
     if page is None:
-        print(table)
+        print(history.make_table(runs, log))
     else:
-        history.put_into(page, name, table)
+        history.write_table(page, runs, log)
 
 
 def main() -> int:
-    asked = arguments()
+    asked = parse_arguments()
     if asked.list:
         print("\n".join(f"{row.name:22} {row.what}" for row in ROWS.values()))
         return 0
@@ -80,24 +78,25 @@ def main() -> int:
             scaling.draw(bench, asked.figures)
             return 0
         if asked.table:
-            tell(history.TABLE, history.table(history.entries(), bench.log.name), asked.page)
+            runs = history.read_entries()
+            show_table(runs, runs[-1].log, asked.page)
             return 0
         if asked.where:
             import where
 
-            tell("where a job's microseconds go", where.where(bench), asked.page)
+            print(where.where(bench))
             return 0
         print(f"on {bench.log.name}, {bench.yardstick:.2f} us a job in the floor's loop")
-        found = measured(chosen(asked.rows), bench)
-    runs = history.entries(asked.keep or history.FILE)
-    became_slower = history.slower(found, runs, bench.log.name)
+        found = measure_rows(choose_rows(asked.rows), bench)
+    runs = history.read_entries(asked.keep or history.FILE)
+    became_slower = history.list_slower(found, runs, bench.log.name)
     print("\n".join(became_slower))
     if asked.keep:
-        run = history.entry(bench, found, asked.version)
-        history.add(run, asked.keep)
+        run = history.make_entry(bench, found, asked.version)
+        history.add_entry(run, asked.keep)
         runs.append(run)
     if asked.page:
-        tell(history.TABLE, history.table(runs, bench.log.name), asked.page)
+        show_table(runs, bench.log.name, asked.page)
     return 1 if asked.check and became_slower else 0
 
 

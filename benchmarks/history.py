@@ -15,11 +15,18 @@ import msgspec
 from measuring import ROWS, Bench, Measured
 
 import batsched_py
+from batsched_py.files.csv_text import csv_of_rows
 from batsched_py.files.readers import parse_json
+from batsched_py.files.writers import write_whole
 
 FILE = Path(__file__).with_name("history.jsonl")
 TABLE = "the table of benchmarks"
-"""The name of what a page has of the history, between two comments."""
+"""The name of the table of the page, which is between two comments."""
+KEY = (
+    *("start-help", "floor-loop", "floor-process", "curie-cpu", "messages", "feedback"),
+    *("multifactor", "overload-conservative", "overload-dynp", "campaign-sample"),
+)
+"""The rows that the page shows, in its order; the data have all."""
 CERTAIN = 0.05
 """Part of a ratio by which two runs differ anyway."""
 
@@ -29,54 +36,54 @@ class Entry(msgspec.Struct, kw_only=True):
 
     date: str
     version: str
-    """Commit of the version that was measured, or what it is called."""
+    """The commit or the name of the measured version."""
     machine: str
     python: str
     log: str
     rows: dict[str, Measured]
 
 
-def entry(bench: Bench, rows: dict[str, Measured], version: str | None) -> Entry:
-    """Return what this run is called in the history."""
+def make_entry(bench: Bench, rows: dict[str, Measured], version: str | None) -> Entry:
+    """Return a run as an entry of the history."""
     return Entry(
         date=f"{datetime.now(UTC):%Y-%m-%d}",
-        version=version or commit(),
-        machine=f"{os.cpu_count()} x {processor()}",
+        version=version or find_commit(),
+        machine=f"{os.cpu_count()} x {name_processor()}",
         python=platform.python_version(),
         log=bench.log.name,
         rows=rows,
     )
 
 
-def commit() -> str:
-    """Return the commit of the version that is measured, else the number of its release."""
+def find_commit() -> str:
+    """Return the commit of the measured version, or its release number."""
     folder = Path(batsched_py.__file__).parent
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     return found.stdout.strip() or version_of("batsched_py")
 
 
-def processor() -> str:
+def name_processor() -> str:
     """Return the kind of processor of this machine."""
     about = Path("/proc/cpuinfo")
     named = re.search(r"model name\s*:\s*(.*)", about.read_text()) if about.exists() else None
     return named[1] if named else platform.machine()
 
 
-def entries(path: Path = FILE) -> list[Entry]:
+def read_entries(path: Path = FILE) -> list[Entry]:
     """Return all runs so far, the first one first."""
     lines = path.read_bytes().splitlines() if path.exists() else []
     return [parse_json(line, Entry, path) for line in lines]
 
 
-def add(run: Entry, path: Path = FILE) -> None:
+def add_entry(run: Entry, path: Path = FILE) -> None:
     """Add a run to the history."""
     with path.open("ab") as file:
         file.write(msgspec.json.encode(run) + b"\n")
 
 
-def last(name: str, runs: Iterable[Entry], log: str) -> Measured | None:
-    """Return what a row came to the last time on this log, None if never."""
+def find_last(name: str, runs: Iterable[Entry], log: str) -> Measured | None:
+    """Return the last measurement of a row on a log, None without one."""
     found = None
     for run in runs:
         if run.log == log and name in run.rows:
@@ -84,11 +91,11 @@ def last(name: str, runs: Iterable[Entry], log: str) -> Measured | None:
     return found
 
 
-def slower(rows: Mapping[str, Measured], runs: list[Entry], log: str) -> list[str]:
+def list_slower(rows: Mapping[str, Measured], runs: list[Entry], log: str) -> list[str]:
     """Return a sentence on each row that became slower, by more than both spreads."""
     sentences = []
     for name, now in rows.items():
-        before = last(name, runs, log)
+        before = find_last(name, runs, log)
         if before is None:
             continue
         certain = max(before.spread, now.spread) + CERTAIN * before.ratio
@@ -100,30 +107,31 @@ def slower(rows: Mapping[str, Measured], runs: list[Entry], log: str) -> list[st
     return sentences
 
 
-def table(runs: list[Entry], log: str) -> str:
-    """Return the rows of a history in Markdown: of the first version, the last, and the aim."""
-    oldest = [run for run in runs if run.version == runs[0].version]
-    lines = ["| row | what | before | now | wanted |", "|---|---|---:|---:|---:|"]
-    for row in ROWS.values():
-        first = last(row.name, oldest, log)
-        now = last(row.name, runs, log)
-        newer = now if now is not first else None
-        cells = [first and shown(first), newer and shown(newer), row.wanted and f"{row.wanted:.2f}"]
-        if now is not None or first is not None:
-            lines.append(f"| `{row.name}` | {row.what} | {' | '.join(c or '' for c in cells)} |")
+def make_rows(runs: list[Entry], log: str) -> list[tuple[str, str, str, str, str]]:
+    """Return name, description, ratio, note and aim of each row, as it was measured last."""
+    return [
+        (name, row.what, f"{now.ratio:.2f}", now.note, f"{row.wanted:.2f}" if row.wanted else "")
+        for name, row in sorted(ROWS.items())
+        if (now := find_last(name, runs, log)) is not None
+    ]
+
+
+def make_table(runs: list[Entry], log: str) -> str:
+    """Return the rows of :data:`KEY` in Markdown."""
+    rows = {name: cells for name, *cells in make_rows(runs, log)}
+    lines = ["| what | ratio | measured |", "|---|---:|---|"]
+    lines += [f"| {' | '.join(rows[name][:3])} |" for name in KEY if name in rows]
     return "\n".join(lines) + "\n"
 
 
-def shown(measured: Measured) -> str:
-    """Return a ratio and its note as one cell."""
-    return f"{measured.ratio:.2f}" + (f" ({measured.note})" if measured.note else "")
-
-
-def put_into(page: Path, name: str, text: str) -> None:
-    """Put a table into a page, between the comments of its name."""
-    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+def write_table(page: Path, runs: list[Entry], log: str) -> None:
+    """Put the rows of :data:`KEY` into a page, and write all rows to ``data`` next to it."""
+    begin, end = f"<!-- {TABLE} -->\n", f"<!-- end of {TABLE} -->\n"
     before, _, rest = page.read_text().partition(begin)
     _, found, after = rest.partition(end)
     if not found:
         raise SystemExit(f"{page}: expected the lines {begin.strip()} and {end.strip()}")
-    page.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+    page.write_text(f"{before}{begin}\n{make_table(runs, log)}\n{end}{after}")
+    header = ("row", "what", "ratio", "measured", "aim_at_most")
+    data = page.parent / "data" / "performance.csv"
+    write_whole(data, csv_of_rows(header, make_rows(runs, log)))

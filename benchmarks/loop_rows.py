@@ -89,9 +89,9 @@ def _(bench: Bench) -> Measured:
 def against_easy(
     policy: Callable[[], Scheduler], most: int | None = None, rounds: int | None = None
 ) -> Callable[[Bench], Measured]:
-    """Return the measurement of a policy beside EASY where the queue grows long.
+    """Return the measurement of a policy compared with EASY where the queue grows long.
 
-    ``most``: of so many jobs of the log, of all if it is None.
+    ``most`` is the number of jobs from the beginning of the log, all if it is None.
     """
 
     def measure(bench: Bench) -> Measured:

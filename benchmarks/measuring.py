@@ -1,4 +1,4 @@
-"""What a row of the table is, and how it is measured: CPU seconds, as ratios within one run."""
+"""Defines the rows, and measures them: CPU seconds, as ratios within one run."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class SkippedError(Exception):
 
 
 class Measured(NamedTuple):
-    """What a row came to."""
+    """The measurement of a row."""
 
     ratio: float
     spread: float
-    """How far the ratio of the medians is from that of the best."""
+    """The difference between the ratio of the medians and that of the best."""
     note: str = ""
     """The same in seconds or bytes, which hold for this machine only."""
 
 
 class Child(NamedTuple):
-    """What another process took."""
+    """CPU and memory of another process."""
 
     seconds: float
     """Of CPU, user and system."""

@@ -15,7 +15,7 @@ import batsched_py
 EVERY = 0.001
 """Seconds of CPU between two looks."""
 RARE = 0.01
-"""Parts of the time below this are told together."""
+"""Smaller parts of the time are one row."""
 ROOT = Path(batsched_py.__file__).parent
 
 

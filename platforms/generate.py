@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def platform_xml(which: str, *further: str) -> str:
-    """Return a platform of so many hosts, or of the sites that ``which`` describes."""
+    """Return a platform: a number of hosts, or the grid sites that ``which`` describes."""
     if which.isdecimal():
         return make_homogeneous_xml(int(which), float(further[0]) if further else 1.0, *further[1:])
     return grid_xml(which, *further)

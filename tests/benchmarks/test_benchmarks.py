@@ -7,11 +7,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import campaign_rows
 import floor_plan
 import history
 import loop_rows
 import process_rows
 import pytest
+import site_rows
+import socket_rows
 from floor import Columns, Scanned, easy, read
 from floor_queue import Blocks
 from hypothesis import given
@@ -102,11 +105,11 @@ def test_plans_are_ours(order: str) -> None:
 # The program of the benchmarks runs, and its history says what became slower ---------------------
 
 
-assert loop_rows  # these make the rows
-assert process_rows
+assert all((campaign_rows, loop_rows, process_rows, site_rows, socket_rows))  # these make the rows
 
 NAME = history.TABLE
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+PAGE = BENCHMARKS.parent / "docs" / "validation" / "performance.md"
 
 
 def benchmarks(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -123,13 +126,23 @@ def test_the_rows_are_measured_kept_and_shown(tmp_path: Path) -> None:
     wanted = ["floor-loop", "output", "campaign-sample", "campaign-bootstrap"]
     run = benchmarks("--quick", "--rounds", "1", "--keep", kept, "--page", page, *wanted, "curie")
     assert run.returncode == 0, run.stderr
-    (entry,) = history.entries(kept)
+    (entry,) = history.read_entries(kept)
     assert entry.rows.keys() == set(wanted)
     assert all(measured.ratio > 0 for measured in entry.rows.values())
     text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "old" not in text
-    assert all(f"| `{name}` |" in text for name in entry.rows)
-    assert "curie-cpu" not in text  # it was skipped
+    assert "| EASY, the loop, against the floor's loop |" in text
+    data = (tmp_path / "data" / "performance.csv").read_text().splitlines()[1:]
+    assert {line.partition(",")[0] for line in data} == set(wanted)  # curie was skipped
     assert "skipped: " in run.stdout
+
+
+def test_the_page_has_what_was_measured_last(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_bytes(PAGE.read_bytes())
+    runs = history.read_entries()
+    history.write_table(page, runs, runs[-1].log)
+    for file in ("performance.md", "data/performance.csv"):
+        assert (tmp_path / file).read_text() == (PAGE.parent / file).read_text()

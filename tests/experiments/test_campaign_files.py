@@ -14,15 +14,21 @@ from batsched_py.campaign.campaign_file import find_campaign, read_campaign
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.collection import read_collection
 from batsched_py.errors import UsageError
+from batsched_py.files.readers import read_toml
+from batsched_py.report import Verdict
 from batsched_py.report.campaign_report import make_campaign_report
 from batsched_studies.claims.page import (
     AT_SIZE,
+    FAILURES,
     PAGE,
     TEXT,
+    describe_failures,
     judge_results,
+    list_campaigns,
     make_page,
     merge_verdicts,
     read_kept,
+    write_long_table,
 )
 from helpers.calling import command
 from helpers.campaigns import in_this_process
@@ -105,16 +111,15 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
     (tmp_path / "some.toml").write_text(f"campaigns = {[*ran, 'creasy']}\n")
     folder, file = tmp_path, str(tmp_path / "some.toml")
     next((folder / "reservations_limits/runs").glob("*/out_run.json")).unlink()
-    made = make_page(judge_results(folder, file), file)
-    head, _, limits = made.split("\n## ")
-    for words in ("yet: creasy.", "creasy/generated.", "in part: reservations/limits;"):
-        assert words in head
-    assert "`batsched-py campaign reservations/limits`" in limits
-    assert re.search(r"\| [✓✗?] (holds|does not hold|inconclusive) \|", limits)
-    assert re.search(r"\| reservations/limits \|.*\| 5 of 90 \|", made)
-    revision = open_results(folder / "reservations_limits").provenance["git_revision"]
-    shown = re.search(r"\| reservations/limits \|.*\| ([0-9a-f]+(-dirty)?) \| \1 \|", made)
-    assert (shown and shown[1]) == revision  # None: this is no checkout
+    campaigns = list_campaigns(judge_results(folder, file), file)
+    page = make_page(campaigns)
+    assert "- Not judged yet: creasy." in page
+    assert "- Run in part: reservations/limits; creasy/generated." in page
+    assert "| all | " in page
+    write_long_table(campaigns, tmp_path / "claims.html")
+    assert "batsched-py campaign reservations/limits" in (tmp_path / "claims.html").read_text()
+    (table,) = (tmp_path / "claims_files").glob("claims_reservations_limits.csv")
+    assert re.search(r",. (holds|does not hold|inconclusive),", table.read_text())
     with pytest.raises(UsageError, match="no campaign of"):
         judge_results(tmp_path / "none")
 
@@ -147,6 +152,19 @@ def test_what_is_kept_is_replaced_by_no_fewer_runs() -> None:
 
 
 def test_the_page_of_the_documentation_is_of_what_is_kept() -> None:
-    assert PAGE.read_text(encoding="utf-8") == make_page(read_kept()), (
-        "it is made anew by: make claims"
+    assert PAGE.read_text(encoding="utf-8") == make_page(list_campaigns(read_kept())), (
+        "write it with: make claims"
     )
+
+
+def test_a_failure_of_the_page_that_holds_somewhere_is_an_error() -> None:
+    campaigns = list(read_kept().values())
+    claim = read_toml(FAILURES)["failure"][0]["claim"]
+    holds = replace(campaigns[0], verdicts=(Verdict(claim, True, ""),))
+    with pytest.raises(ValueError, match="holds somewhere: With 250 users"):
+        list(describe_failures([*campaigns, holds]))
+
+
+def test_each_failure_of_the_page_is_judged() -> None:
+    nb_failures = len(read_toml(FAILURES)["failure"])
+    assert len(list(describe_failures(list(read_kept().values())))) == nb_failures

@@ -10,6 +10,7 @@ import pytest
 
 from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS, list_names
 from batsched_py.support.installation import PROGRAM
+from batsched_studies.filled_page import read_data
 from batsched_studies.real_batsim import page
 from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import compare_sides
@@ -22,13 +23,6 @@ PLUGINS = {case.plugin for case in CASES} - {""}
 
 def test_every_policy_and_every_user_model_has_a_line() -> None:
     assert {*list_names(SCHEDULERS), *list_names(USERS)} - {RIGID} == PLUGINS
-
-
-def table(lines: list[str], head: str) -> list[list[str]]:
-    """Return the cells of a table of the page."""
-    begin = next(number for number, line in enumerate(lines) if line.startswith(head)) + 2
-    rows = lines[begin : lines.index("", begin)]
-    return [row.removeprefix("| ").removesuffix(" |").split(" | ") for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -69,20 +63,29 @@ def test_the_whole_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     program.write_text(BATSIM.format(program=" ".join(PROGRAM)))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    told: list[str] = []
-    cases = [BY_NAME["`weekly`"], BY_NAME["dynamic jobs"]]
-    text = page.make_page(told.append, cases)
-    assert "783 jobs are equal" in text
+    lines: list[str] = []
+    cases = [BY_NAME["weekly"], BY_NAME["dynamic jobs"]]
+    text, tables = page.make_page(lines.append, cases)
+    assert "783 of 783 jobs" in " ".join(text.split())
     assert "SimGrid 3.32" in text
     assert "{{" not in text
-    assert [line.startswith(f"{n} of 2: ") for n, line in enumerate(told, start=1)] == [True, True]
-    assert table(text.splitlines(), "| of what |") == [
-        [f"{case.group}: 1 cases, {jobs} jobs", page.format_entry(case)]
+    assert lines == [f"{n} of 2: {case.name}: all equal" for n, case in enumerate(cases, start=1)]
+    _, *rows = tables["real-batsim"]
+    assert [row[:5] for row in rows] == [
+        (case.group, case.name, case.about, jobs, jobs)
         for case, jobs in zip(cases, (383, 400), strict=True)
     ]
+    for case, jobs in zip(cases, (383, 400), strict=True):
+        assert f"| {case.group} | 1 | 1 | {jobs} | {jobs} |" in text
+        assert [*map(str, rows[cases.index(case)])] in read_data("real-batsim")
 
 
-def test_shaken_orders_are_beside_another_schedule(tmp_path: Path) -> None:
+def test_the_data_has_each_case() -> None:
+    named = [(row[0], row[1]) for row in read_data("real-batsim")]
+    assert named == [(case.group, case.name) for case in CASES]
+
+
+def test_shaken_orders_are_in_the_row_of_another_schedule(tmp_path: Path) -> None:
     """Here in the place of Batsim: another order too, in which other jobs come."""
 
     def run(side: str, folder: Path) -> OutputFiles:
@@ -95,8 +98,8 @@ def test_shaken_orders_are_beside_another_schedule(tmp_path: Path) -> None:
     comparison = page.compare_case(case, tmp_path)
     assert not comparison.same_schedule
     low, high = sorted(comparison.shaken_waits)
-    row = page.make_row(case, comparison)
-    assert row.endswith(f" {low / 3600:.1f} to {high / 3600:.1f} h. |")
+    row = dict(zip(page.HEADER, page.make_row(case, comparison), strict=True))
+    assert row["mean_wait_h_shaken"] == f"{low / 3600:.1f} to {high / 3600:.1f}"
 
 
 def test_without_batsim_it_says_so(

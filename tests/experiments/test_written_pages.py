@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from batsched_studies.conformance import page, published_schedules, recorded_runs
+from batsched_studies.filled_page import Row, format_lines, read_data
 from batsched_studies.semi_open import page as semi_open_page
 from batsched_studies.semi_open import reopening, tables, verdicts
 from batsched_studies.semi_open.reopening import (
@@ -23,6 +25,7 @@ from batsched_studies.semi_open.reopening import (
 )
 from batsched_studies.user_models import locality, sessions, thinking
 from batsched_studies.user_models import page as user_models_page
+from batsched_studies.user_models.logs import HERE, read_printed_locality
 from batsched_users.analytic import Reopen, reopen
 from batsched_users.analytic.reopen_queue import exponential
 
@@ -32,10 +35,26 @@ LONG = pytest.mark.long
 SJBF = INSTANT | {"backfill_order": "sjf"}
 
 
+def texts(rows: Iterable[Row]) -> list[list[str]]:
+    """Return rows as their CSV file has them."""
+    return [[*map(str, row)] for row in rows]
+
+
 def test_the_recorded_runs_of_the_page(shared: Path) -> None:
-    for part in page.make_recorded_parts(shared).values():
-        assert part
+    rows, parts = page.make_recorded_parts(shared)
+    assert texts(rows) == read_data("conformance-recorded")
+    for part in parts.values():
         assert part in CONFORMANCE
+
+
+@pytest.mark.parametrize(
+    ("name", "summarise"),
+    [("published", page.summarise_published), ("planning", page.summarise_planning)],
+)
+def test_the_page_sums_up_its_data(
+    name: str, summarise: Callable[[Sequence[Row]], Iterable[Row]]
+) -> None:
+    assert format_lines(summarise(read_data(f"conformance-{name}"))) in CONFORMANCE
 
 
 @pytest.mark.parametrize(
@@ -53,7 +72,7 @@ def test_the_recorded_runs_of_the_page(shared: Path) -> None:
 def test_published_schedules(
     shared: Path, site: str, name: str, options: dict[str, Any], passes: str, others: int
 ) -> None:
-    """The counts, and that the page has this row below its heading."""
+    """The counts, and that the data have this row."""
     wanted = next(
         variant
         for variant in published_schedules.VARIANTS[name]
@@ -62,15 +81,14 @@ def test_published_schedules(
     theirs = published_schedules.read_published_schedule(shared, site, name)
     ours = published_schedules.simulate_variant(shared, site, name, wanted)
     assert len(published_schedules.find_different_starts(theirs, ours)) == others
-    section = CONFORMANCE.partition(f"### {site}, {name}\n")[2].partition("\n#")[0]
-    assert published_schedules.make_row(theirs, ours, wanted) in section.splitlines()
+    row = (site, name, *published_schedules.make_row(theirs, ours, wanted))
+    assert [*map(str, row)] in read_data("conformance-published")
 
 
 @pytest.mark.long
 def test_planning_on_kth(shared: Path) -> None:
-    rows = page.make_planning_section(shared, ["KTH-SP2-1996-2"])
-    assert rows
-    assert rows in CONFORMANCE
+    rows = texts(page.make_planning_rows(shared, "KTH-SP2-1996-2"))
+    assert rows == [row for row in read_data("conformance-planning") if row[0] == "KTH-SP2-1996-2"]
 
 
 @pytest.mark.parametrize(
@@ -87,62 +105,64 @@ def test_the_twin_of_batsched(shared: Path, run: str) -> None:
     assert equal == total
 
 
-# The page user-models.md is what its command writes now; the quick parts,-----------------------
+# The data of user-models.md are what its command writes; the quick parts ------------------------
 
 
-USER_MODELS = user_models_page.PAGE.read_text(encoding="utf-8")
 KTH = "KTH-SP2"
 
 
-def section(heading: str) -> list[str]:
-    """Lines of the page below a heading."""
-    return USER_MODELS.partition(f"\n## {heading}\n")[2].partition("\n## ")[0].splitlines()
+@pytest.mark.parametrize(
+    "make",
+    [
+        sessions.make_session_rows,
+        sessions.make_pool_rows,
+        locality.make_similarity_rows,
+        thinking.make_fact_rows,
+    ],
+)
+def test_measures_of_kth(shared: Path, make: Callable[[Path, str], dict[str, list[Row]]]) -> None:
+    for name, rows in make(shared, KTH).items():
+        data = read_data(f"user-models-{name}")
+        assert all(row in data for row in texts(rows))
 
 
-def test_sessions_of_kth(shared: Path) -> None:
-    found = sessions.make_session_rows(shared, KTH)
-    assert found["counts"][0].count("28,489 / 16,488 / 10,303 |") == 2
-    for rows in (found["counts"], found["think"]):
-        assert rows[0] in section("Sessions and batches")
+def test_each_log_has_published_numbers() -> None:
+    printed = read_printed_locality()
+    similarity = (printed["similarity"][attribute] for attribute in locality.MEASURES)
+    assert all(of.keys() >= {*HERE} for of in (printed["stack"], printed["hurst"], *similarity))
 
 
-def test_pools_of_kth(shared: Path) -> None:
-    (row,) = sessions.make_pool_rows(shared, KTH)["pools"]
-    assert row in section("Pools of resampling")
-    assert row.endswith(
-        "| 102 / 25,202 | **102 / 25,202** | 66 / 2,349 | 84 / 3,087 | **66 / 2,349** |"
-    )
+def test_sessions_and_pools_of_kth_are_those_of_the_thesis() -> None:
+    (counts,) = (row for row in read_data("user-models-sessions") if row[0] == "KTH-SP2-1996-2")
+    assert counts[2:5] == counts[5:8] == ["28489", "16488", "10303"]
+    (pools,) = (row for row in read_data("user-models-pools") if row[0] == "KTH-SP2-1996-2")
+    assert pools[2:4] == pools[4:6] == ["102", "25202"]
+    assert pools[6:8] == pools[10:12] == ["66", "2349"]
 
 
 def test_locality_of_kth(shared: Path) -> None:
     """What is measured on the log; resampled workloads take too long for a test."""
     rows = locality.make_locality_rows(KTH, locality.measure_log(shared, KTH), [])
-    page = section("Locality and self-similarity")
-    starts = [row.removesuffix("|  |  |") for row in rows]
-    assert all(any(line.startswith(start) for line in page) for start in starts)
-
-
-def test_similarity_of_kth(shared: Path) -> None:
-    page = section("Similarity of a user's jobs")
-    for (row,) in locality.make_similarity_rows(shared, KTH).values():
-        assert row in page
+    data = [row[:7] for row in read_data("user-models-locality")]
+    assert all(row[:7] in data for row in texts(rows))
 
 
 def test_think_times_of_kth(shared: Path) -> None:
     row = thinking.make_think_time_rows(shared, {KTH: thinking.PAPER_LOGS[KTH]})[0]
-    assert row in section("Think times against response times")
+    assert [*map(str, row)] in read_data("user-models-think-times")
 
 
-def test_facts_of_kth(shared: Path) -> None:
-    (row,) = thinking.make_fact_rows(shared, KTH)["facts"]
-    assert row in section("Facts of site-level simulation")
+def test_the_page_of_user_models_sums_up_its_data() -> None:
+    text = user_models_page.PAGE.read_text(encoding="utf-8")
+    tables = {name: read_data(f"user-models-{name}") for name in user_models_page.HEADERS}
+    for part in user_models_page.summarise(tables).values():
+        assert part in text
 
 
-# The page semi-open.md is what its command writes; its verdicts on small s----------------------
+# The data of semi-open.md are what its command writes; its verdicts on small samples -------------
 
 
-RESPONSE = "Constant p: the think rate has no effect on the response"
-SEMI_OPEN = semi_open_page.PAGE.read_text(encoding="utf-8")
+RESPONSE = "Constant p: the think rate does not affect the turnaround time"
 
 
 @cache
@@ -156,32 +176,29 @@ def few() -> Measured:
 CASES = dict.fromkeys(reopening.CASES)
 
 
-def lines(heading: str) -> list[str]:
-    return SEMI_OPEN.partition(f"\n{heading}\n")[2].partition("\n#")[0].splitlines()
-
-
 def test_the_mixed_model_of_the_page() -> None:
-    """It is exact: the page has these lines to the digit, all as by the other program."""
-    rows = list(tables.make_mixed_rows())
+    """It is exact: the data have these rows to the digit, all as by the other program."""
+    rows = texts(tables.make_mixed_rows())
     assert len(rows) == 8
-    for row in rows:
-        assert row in lines("## Mixed: users from outside, and N who always come back")
-        pairs = [cell.split(" / ") for cell in row.strip("| ").split(" | ")[1:]]
-        assert all(ours == theirs for ours, theirs in pairs)
+    assert rows == read_data("semi-open-mixed")
+    assert all(row[1::2] == row[2::2] for row in rows)
 
 
 def test_a_simulation_of_the_page() -> None:
     """The first seed of a case is part of the page's mean, and close to the other program's."""
     result = reopening.simulate_case(Case(EXPONENTIAL, open_rate=0.3), 0)
     assert result == reopen(0.3, exponential(), nb_users=10_000, seed=0)
-    (row,) = [
-        line
-        for line in lines("### A p that hangs on the response")
-        if line.startswith("| 0.3 | ") and line.endswith("/ 1.29 |")
-    ]
-    mean = float(row.split("|")[2].split("(")[0])
+    (row,) = (row for row in read_data("semi-open-adaptive") if row[:2] == [EXPONENTIAL, "0.3"])
+    mean = float(row[2].split("(")[0])
     assert mean == pytest.approx(result.throughput, rel=0.03)
-    assert mean == pytest.approx(reopening.PRINTED["adaptive"][EXPONENTIAL]["0.3"][0], rel=0.01)
+    assert mean == pytest.approx(float(row[3]), rel=0.01)
+    assert float(row[3]) == reopening.PRINTED["adaptive"][EXPONENTIAL]["0.3"][0]
+
+
+def test_the_page_has_the_verdicts_of_its_data() -> None:
+    text = semi_open_page.PAGE.read_text(encoding="utf-8")
+    for part in semi_open_page.summarise_claims(read_data("semi-open-claims")).values():
+        assert part in text
 
 
 @pytest.mark.parametrize(

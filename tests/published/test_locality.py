@@ -6,15 +6,14 @@ measures for which attribute, what a hit keeps. Each is a named option of the me
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from batsched_py.workload.logs.swf import read_swf
+from batsched_studies.user_models.logs import read_printed_locality
 from batsched_users.measures.job_columns import JobColumns, columns_of_log
 from batsched_users.measures.self_similarity import hurst
 from batsched_users.measures.session_similarity import measure_similarity
@@ -23,9 +22,7 @@ from batsched_users.measures.stack_depth import find_stack_depths, mean_depth
 KTH, SDSC = ("KTH-SP2", "KTH-SP2-1996-2"), ("SDSC-SP2", "SDSC-SP2-1998-4.1-cln")
 LOGS = pytest.mark.parametrize(("name", "file"), [KTH, SDSC])
 """KTH is the file of the thesis; for SDSC it has 3.1-cln, with as many jobs and users."""
-PUBLISHED: dict[str, Any] = tomllib.loads(
-    Path(__file__).with_name("locality.toml").read_text(encoding="utf-8")
-)
+PUBLISHED = read_printed_locality()
 
 
 @cache

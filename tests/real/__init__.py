@@ -1,1 +1,1 @@
-"""The real thing: Batsim, a Docker engine, Compose, Slurm. What is not there is skipped."""
+"""The real thing: Batsim, a Docker engine, Compose, Slurm. Missing programs are skipped."""

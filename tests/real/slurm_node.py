@@ -33,7 +33,7 @@ PROGRAMS = {
 _LIMIT = 30.0
 """Seconds to start and to end, each of which takes about one."""
 
-# No control groups, which are not to be had in a container; what is not named is the default.
+# No control groups, which containers do not have; other options keep their defaults.
 _CONF = """\
 ClusterName={name}
 SlurmctldHost=localhost(127.0.0.1)

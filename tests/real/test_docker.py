@@ -168,7 +168,7 @@ print(found)
 def test_it_may_write_its_results_and_nothing_else(
     client: DockerClient, waiting: Waiting, tmp_path: Path
 ) -> None:
-    """What a process in the container can do, whoever wrote the image."""
+    """What a process in the container can do, whatever the image has."""
     waiting.container.reload()
     done = waiting.container.exec_run(["python", "-c", TRIES])
     assert done.exit_code == 0, done.output

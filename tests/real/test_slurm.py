@@ -70,7 +70,7 @@ def campaign(tmp_path: Path) -> CampaignFolder:
 
 
 def started(folder: CampaignFolder, *options: str, **of_job: str) -> subprocess.Popen[str]:
-    """Start the command in a process of its own, with what dask is told of jobs."""
+    """Start the command in a process of its own, with dask's settings of jobs."""
     told = {f"DASK_JOBQUEUE__SLURM__{name}": of for name, of in {**OF_JOB, **of_job}.items()}
     return subprocess.Popen(
         [sys.executable, "-m", "batsched_py", *NO_REPORT, *CLUSTER, *options],

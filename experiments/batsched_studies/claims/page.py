@@ -1,4 +1,4 @@
-"""Writes claims.md: the claims of each study and their verdicts, from campaign results.
+"""Writes claims.md: how many claims of each study hold, from campaign results.
 
 All campaigns take some 40 hours, and need not run on one machine: verdicts are stored in
 ``judged.json``, where new results replace the stored verdicts of their campaigns.
@@ -8,7 +8,7 @@ python -m batsched_studies.claims --results FOLDER
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,16 +18,20 @@ from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.campaign.collection import Member, read_collection
 from batsched_py.campaign.run_identity import find_version
 from batsched_py.errors import UsageError
-from batsched_py.files.readers import is_file, read_json
+from batsched_py.files.readers import is_file, read_json, read_toml
+from batsched_py.report import Verdict
 from batsched_py.report.campaign_report import make_campaign_report
-from batsched_py.report.collected_claims import Judged, collect_claims, has_claims, judge_campaign
-from batsched_py.report.forms.export_files import format_markdown
-from batsched_studies.filled_page import DOCS, fill_template
+from batsched_py.report.collected_claims import Judged, collect_claims, judge_campaign
+from batsched_py.report.forms.publish import write_page
+from batsched_studies.filled_page import DOCS, fill_template, format_lines
 
 AT_SIZE = "claims/at_size"
 """The campaign file that lists the campaigns of the page."""
+LONG_TABLE = DOCS.parent / "build" / "claims.html"
 PAGE = DOCS / "validation" / "claims.md"
 KEPT = Path(__file__).with_name("judged.json")
+STUDIES = "experiments/batsched_studies"
+FAILURES = Path(__file__).with_name("failures.toml")
 TEXT = Path(__file__).with_name("template.md")
 
 
@@ -63,27 +67,81 @@ def merge_verdicts(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> 
     return {**before, **better}
 
 
-def make_page(judged: Mapping[str, Judged], file: str = AT_SIZE) -> str:
-    """Return the page: all campaigns with verdicts, in the order of the campaign file.
+def list_campaigns(judged: Mapping[str, Judged], file: str = AT_SIZE) -> dict[str, Judged | None]:
+    """Return the verdicts by campaign in the order of the campaign file, None if not judged yet.
 
     The number of planned runs is that of the present campaign files.
     """
-    labels = {of.label: len(_planned(of, path).runs) for of, path in _campaigns(file).items()}
-    shown = [
-        msgspec.structs.replace(judged[label], nb_planned=planned)
-        for label, planned in labels.items()
-        if label in judged
-    ]
-    lists = {
-        "Not judged yet": [label for label in labels if label not in judged],
-        "Run in part": [of.name for of in shown if of.nb_runs < of.nb_planned],
-        "Without a claim": [of.name for of in shown if not has_claims(of)],
+    planned = {of.label: len(_planned(of, path).runs) for of, path in _campaigns(file).items()}
+    return {
+        label: msgspec.structs.replace(judged[label], nb_planned=runs) if label in judged else None
+        for label, runs in planned.items()
     }
-    missing = [f"{what}: {'; '.join(those)}." for what, those in lists.items() if those]
-    claims = format_markdown(collect_claims("Claims", shown)).partition("\n## ")[2]
+
+
+def make_page(campaigns: Mapping[str, Judged | None]) -> str:
+    """Return the page, which sums up the verdicts on all claims."""
+    shown = [of for of in campaigns.values() if of]
+    lists = {
+        "Not judged yet": [label for label, of in campaigns.items() if of is None],
+        "Run in part": [of.name for of in shown if of.nb_runs < of.nb_planned],
+    }
+    studies = {study: count_claims(verdicts) for study, verdicts in _by_study(shown).items()}
+    studies["all"] = tuple(map(sum, zip(*studies.values(), strict=True)))
     return fill_template(
-        TEXT, {"missing": " ".join(missing) or "All were run.", "claims": f"## {claims}"}
+        TEXT,
+        {
+            "studies": format_lines((study, *counts) for study, counts in studies.items()),
+            "failures": "\n".join(describe_failures(shown)),
+            "missing": "\n".join(f"- {what}: {'; '.join(of)}." for what, of in lists.items() if of),
+            "campaigns": len(shown),
+            "verdicts": sum(len(of.verdicts) for of in shown),
+        },
     )
+
+
+def _by_study(judged: Iterable[Judged]) -> dict[str, list[Verdict]]:
+    """Return the verdicts of all campaigns of each study, by a link to its page."""
+    studies: dict[str, list[Verdict]] = {}
+    for of in judged:
+        if of.verdicts:
+            folder = of.name.partition(",")[0].partition("/")[0]
+            study = f"[{of.title.partition(':')[0]}](../../{STUDIES}/{folder}/README.md)"
+            studies.setdefault(study, []).extend(of.verdicts)
+    return studies
+
+
+def count_claims(verdicts: Iterable[Verdict]) -> tuple[int, ...]:
+    """Return how many claims there are, hold, do not hold, are inconclusive, and differ.
+
+    >>> count_claims([Verdict("one", True, ""), Verdict("one", False, "")])
+    (1, 0, 0, 0, 1)
+    """
+    answers: dict[str, set[bool | None]] = {}
+    for verdict in verdicts:
+        answers.setdefault(verdict.claim, set()).add(verdict.holds)
+    alike = [list(answers.values()).count({answer}) for answer in (True, False, None)]
+    return len(answers), *alike, len(answers) - sum(alike)
+
+
+def describe_failures(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield the most important claims that hold nowhere, as lines of a list.
+
+    Raises :class:`ValueError` if a claim of ``failures.toml`` holds somewhere.
+    """
+    verdicts = [verdict for of in judged for verdict in of.verdicts]
+    for failure in read_toml(FAILURES)["failure"]:
+        holds = [verdict.holds for verdict in verdicts if verdict.claim == failure["claim"]]
+        if True in holds:
+            raise ValueError(f"{FAILURES}: this claim holds somewhere: {failure['claim']}")
+        if False in holds:
+            yield f"- **{failure['study']}.** {failure['text']}"
+
+
+def write_long_table(campaigns: Mapping[str, Judged | None], path: Path) -> None:
+    """Write each claim with its verdict, effect and command as an HTML page and CSV files."""
+    shown = [of for of in campaigns.values() if of]
+    write_page(lambda: collect_claims("Claims", shown), path, jobs=1)
 
 
 def _campaigns(file: str) -> Mapping[Member, Path]:

@@ -1,8 +1,7 @@
 """The command ``python -m batsched_studies.conformance``, which writes conformance.md."""
 
-from batsched_py.files.writers import write_whole
 from batsched_studies.conformance.page import PAGE, make_page
 from batsched_studies.filled_page import make_page_parser
 
 arguments = make_page_parser("conformance", PAGE, "folder of logs and recordings").parse_args()
-write_whole(arguments.output, make_page(arguments.shared))
+make_page(arguments.shared).write(arguments.output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from batsched_py.workload import Workload
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.swf import read_swf
-from batsched_studies.filled_page import format_line
+from batsched_studies.filled_page import Row
 
 LOGS = {"KTH-SP2": "KTH-SP2-1996-2", "SDSC-SP2": "SDSC-SP2-1998-4.1-cln"}
 """The published name of a log, and ours."""
@@ -74,7 +74,7 @@ class PassesOfPredictsim:
 
 
 PASSES = {"instant": "per instant", "event": "per event", "predictsim": "as predictsim"}
-"""The moments at which a policy runs, and their names on the page."""
+"""The moments at which a policy runs, and their names in the table."""
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """The policy and its options as Markdown code."""
+        """The policy and its options."""
         options = "".join(f" {key}={value}" for key, value in self.options.items())
-        return f"`{self.policy}{options}`"
+        return f"{self.policy}{options}"
 
 
 @dataclass
 class Schedule:
-    """The start of each job by its job number, and the three metrics that the page shows."""
+    """The start of each job by its job number, and three metrics."""
 
     starts: dict[str, float]
     mean_wait: float
@@ -172,21 +172,34 @@ def find_different_starts(theirs: Schedule, ours: Schedule) -> list[str]:
 
 
 def format_share(theirs: Schedule, different: list[str]) -> str:
-    """Return the per cent of starts that are identical in both schedules, rounded down."""
+    """Return the percentage of starts that are identical in both schedules, rounded down."""
     total = len(theirs.starts)
     same = total - len(different)
-    return f"{same * 10_000 // total / 100:.2f} %"
+    return f"{same * 10_000 // total / 100:.2f}"
 
 
-def make_row(theirs: Schedule, ours: Schedule, variant: Variant) -> str:
-    """Return the table line that compares a policy with the published schedule."""
+HEADER = (
+    *("log", "schedule", "policy", "passes", "mean_wait_s", "mean_bounded_slowdown"),
+    *("makespan_s", "identical_starts_percent", "other_starts", "first_other_start", "cause"),
+)
+"""The columns of the table of published schedules."""
+
+
+def make_row(theirs: Schedule, ours: Schedule, variant: Variant) -> Row:
+    """Return the cells that compare a policy with the published schedule."""
     different = find_different_starts(theirs, ours)
-    metrics_of = (f"{ours.mean_wait:.4f}", f"{ours.slowdown:.6f}", f"{ours.makespan:.0f}")
-    cells = (variant.label, PASSES[variant.passes], *metrics_of, format_share(theirs, different))
-    cause = CAUSES.get(variant.cause, "") if different else ""
-    return format_line(
-        *cells, len(different), describe_first_difference(theirs, ours, different, ".0f"), cause
+    return (
+        *(variant.label, PASSES[variant.passes], *format_metrics(ours)),
+        *(format_share(theirs, different), len(different)),
+        describe_first_difference(theirs, ours, different, ".0f"),
+        CAUSES.get(variant.cause, "") if different else "",
     )
+
+
+def format_metrics(schedule: Schedule) -> Row:
+    """Return the mean wait, the mean bounded slowdown and the makespan as text."""
+    metrics_of = schedule.mean_wait, schedule.slowdown, schedule.makespan
+    return tuple(f"{value:.{digits}f}" for value, digits in zip(metrics_of, (4, 6, 0), strict=True))
 
 
 def describe_first_difference(
@@ -196,19 +209,12 @@ def describe_first_difference(
     if not different:
         return ""
     name = different[0]
-    return f"job {name}: {theirs.starts[name]:{digits}}, ours {ours.starts[name]:{digits}}"
+    return f"job {name}: {theirs.starts[name]:{digits}}, here {ours.starts[name]:{digits}}"
 
 
-def make_table(shared: Path, site: str, name: str) -> list[str]:
-    """Return the lines of the table that compares our policies with one published schedule."""
+def make_rows(shared: Path, site: str, name: str) -> Iterator[Row]:
+    """Yield the rows that compare our policies with one published schedule, which comes first."""
     theirs = read_published_schedule(shared, site, name)
-    lines = [
-        "| | passes | mean wait [s] | mean bounded slowdown | makespan [s] | identical starts "
-        "| others | first other start | cause |",
-        "|---|---|---:|---:|---:|---:|---:|---|---|",
-        f"| **published** | | {theirs.mean_wait:.4f} | {theirs.slowdown:.6f} "
-        f"| {theirs.makespan:.0f} | | | | |",
-    ]
+    yield (site, name, "published", "", *format_metrics(theirs), "", "", "", "")
     for variant in VARIANTS[name]:
-        lines.append(make_row(theirs, simulate_variant(shared, site, name, variant), variant))
-    return lines
+        yield site, name, *make_row(theirs, simulate_variant(shared, site, name, variant), variant)

@@ -19,7 +19,7 @@ from batsched_py.transport.exchange_replay import Turn, find_first_difference, r
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_studies.conformance import published_schedules
-from batsched_studies.filled_page import format_line
+from batsched_studies.filled_page import Row
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Comparison:
     """A name, or ``file.py:Class`` of this folder."""
     cause: str = ""
     label: str = ""
-    """The policy as the page writes it; its name if empty."""
+    """The policy as the table has it; its name if empty."""
     options: dict[str, Any] = field(default_factory=dict)
     delay: float = 0.0
     """Seconds by which estimates are longer than the walltimes."""
@@ -46,9 +46,7 @@ class Comparison:
 
 
 RUNS = [Comparison(**compared) for compared in published_schedules.COMPARISONS["recorded"]["runs"]]
-"""The runs that one of our policies can repeat, in the order of the page."""
-NO_COUNTERPART: dict[str, str] = published_schedules.COMPARISONS["recorded"]["no_counterpart"]
-"""Recorded runs whose scheduler only tests Batsim, and what the scheduler does."""
+"""The runs that one of our policies can repeat, in the order of the table."""
 
 
 def find_folder(shared: Path, run: str) -> Path:
@@ -112,35 +110,33 @@ def simulate_recorded_run(shared: Path, comparison: Comparison) -> published_sch
     return published_schedules.make_schedule(result.output)
 
 
-def make_row(shared: Path, comparison: Comparison) -> str:
-    """Return the table line that compares a recorded run with our policy."""
+HEADER = (
+    *("run", "policy", "equal_replies", "replies", "recorded_mean_wait_s", "mean_wait_s"),
+    *("recorded_mean_bounded_slowdown", "mean_bounded_slowdown", "identical_starts_percent"),
+    *("other_starts", "first_other_start", "cause"),
+)
+"""The columns of the table of recorded runs."""
+
+
+def make_row(shared: Path, comparison: Comparison) -> Row:
+    """Return the cells that compare a recorded run with our policy."""
     theirs = read_recorded_schedule(shared, comparison.run)
     ours = simulate_recorded_run(shared, comparison)
     different = published_schedules.find_different_starts(theirs, ours)
-    equal, total = (0, 0) if comparison.delay else count_equal_replies(shared, comparison)
-    replies = f"all {total}" if equal == total else f"{equal} of {total}"
-    return format_line(
-        f"`{comparison.run}`",
-        comparison.label or f"`{comparison.policy}`",
-        "" if comparison.delay else replies,
+    return (
+        *(comparison.run, comparison.label or comparison.policy),
+        *(("", "") if comparison.delay else count_equal_replies(shared, comparison)),
         *(f"{schedule.mean_wait:.2f}" for schedule in (theirs, ours)),
         *(f"{schedule.slowdown:.4f}" for schedule in (theirs, ours)),
-        published_schedules.format_share(theirs, different),
-        len(different),
+        *(published_schedules.format_share(theirs, different), len(different)),
         published_schedules.describe_first_difference(theirs, ours, different, "g"),
         published_schedules.CAUSES.get(comparison.cause, ""),
     )
 
 
-def make_table(shared: Path) -> list[str]:
-    """Return a table line for each recorded run that one of our policies can repeat."""
+def make_rows(shared: Path) -> list[Row]:
+    """Return a row for each recorded run that one of our policies can repeat."""
     return [make_row(shared, comparison) for comparison in RUNS]
-
-
-def list_runs_without_counterpart(shared: Path) -> list[str]:
-    """Return a table line for each recorded run that none of our policies can repeat."""
-    runs = NO_COUNTERPART.items()
-    return [format_line(f"`{run}`", len(read_exchange(shared, run)), what) for run, what in runs]
 
 
 def count_contiguous_jobs(shared: Path, run: str) -> tuple[int, int]:

@@ -5,7 +5,6 @@ import sys
 from functools import partial
 
 from batsched_py.errors import BatschedError
-from batsched_py.files.writers import write_whole
 from batsched_studies.filled_page import make_page_parser
 from batsched_studies.real_batsim.page import PAGE, make_page
 
@@ -14,6 +13,6 @@ arguments = parser.parse_args()
 if shutil.which("batsim") is None:
     parser.exit(2, "there is no program 'batsim' on PATH, which this page needs\n")
 try:
-    write_whole(arguments.output, make_page(partial(print, file=sys.stderr)))
+    make_page(partial(print, file=sys.stderr)).write(arguments.output)
 except BatschedError as error:
     parser.exit(1, f"{error}\n")

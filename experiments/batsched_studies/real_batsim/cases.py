@@ -33,23 +33,23 @@ class Case(NamedTuple):
     """Runs with other orders of simultaneous events, which show how much the order matters."""
 
 
-_POLICIES = "policies; jobs at their recorded times"
-_USERS = "users who react; policy `easy`"
-_OTHER_POLICIES = "users who react; other policies"
-_LARGE = "more jobs; policy `easy`"
-_MACHINES = "machines and run times; policy `easy`"
-_MACHINE_FILE = "a machine file with partitions and outages, `machine.toml`"
-_PROFILES = "made-up jobs; policy `easy`"
-_OWN_OPTIONS = "made-up jobs; Batsim's options, and small schedulers that use them"
+_POLICIES = "policies, rigid replay"
+_USERS = "user models, easy"
+_OTHER_POLICIES = "user models, other policies"
+_LARGE = "more jobs, easy"
+_MACHINES = "machines and run times, easy"
+_MACHINE_FILE = "partitions and outages"
+_PROFILES = "synthetic jobs, easy"
+_OWN_OPTIONS = "synthetic jobs, Batsim's options"
 _PLATFORMS = platforms_folder()
-_SIX_DECIMALS = "Times fall between two microseconds, and Batsim's messages have six decimals"
+_SIX_DECIMALS = "times fall between two microseconds, and Batsim's messages have six decimals"
 
 
 # With batsched_py.simulate ------------------------------------------------------------------------
 
 
 def _policy(name: str, how: str = "", **settings: Any) -> Case:
-    title = f"`{name}` ({how})" if how else f"`{name}`"
+    title = f"{name} ({how})" if how else f"{name}"
     return Case(_POLICIES, title, "", make_run(first=600, scheduler=name, **settings), name)
 
 
@@ -59,12 +59,12 @@ def _grid(how: str, **options: Any) -> Case:
 
 def _users(name: str, about: str = "", first: int | None = 600, **options: Any) -> Case:
     run = make_run(first=first, users=name, user_options=options)
-    return Case(_USERS, f"`{name}`", about, run, name)
+    return Case(_USERS, f"{name}", about, run, name)
 
 
 def _feedback(scheduler: str) -> Case:
     run = make_run(first=600, users="feedback", scheduler=scheduler)
-    return Case(_OTHER_POLICIES, f"`feedback` with `{scheduler}`", "", run, "feedback")
+    return Case(_OTHER_POLICIES, f"feedback with {scheduler}", "", run, "feedback")
 
 
 def _large(name: str, about: str, note: str = "", shaken: int = 0, **settings: Any) -> Case:
@@ -78,7 +78,7 @@ def _machine(name: str, about: str, note: str = "", **settings: Any) -> Case:
 
 def _jobs(name: str, about: str, kinds: list[str], platform: str, widest: int = 8) -> Case:
     run = make_run(make_mixed(kinds, widest=widest), platform=str(_PLATFORMS / platform))
-    return Case(_PROFILES, name, f"{about}, `{platform}`", run)
+    return Case(_PROFILES, name, f"{about}, {platform}", run)
 
 
 def _partitions(name: str, about: str = "", **settings: Any) -> Case:
@@ -131,17 +131,17 @@ _SIMULATED = (
     _grid("spread", scenario="multi_site", overhead=0.3),
     Case(
         _POLICIES,
-        "`grid` (a site each cluster)",
-        "`m64-8.xml`",
+        "grid (a site each cluster)",
+        "m64-8.xml",
         make_run(first=600, scheduler="grid", platform=str(_PLATFORMS / "m64-8.xml")),
-        note="Batsim's own messages take 3e-10 s on this network, so an end is told "
+        note="a message of Batsim takes 3e-10 s on this network, so an end is sent "
         "after a submission of the same second",
     ),
     _users("feedback"),
     _users("adjusted"),
     _users("distribution"),
     _users("fluid"),
-    _users("population", "of the 600 jobs and others, `population.toml`", file=_POPULATION),
+    _users("population", "of the 600 jobs and others, population.toml", file=_POPULATION),
     _users("resampled", "a week, drawn from the log", None, **_WEEK),
     _users("tbuos", "a week, drawn from the log", None, **_WEEK),
     _users("synthetic", "600 jobs, drawn from the log", None, jobs=600),
@@ -149,24 +149,24 @@ _SIMULATED = (
     _users("weekly", "40 users, two weeks", nb_users=40, weeks=2),
     _users(
         "sufficient",
-        "users of `feedback` who do anything of five with half of their jobs of the day",
+        "users of feedback who change half of their jobs of the day in one of five ways",
         model="feedback",
         signal="9:00-18:00",
         red="delay:0.1,reconfiguration:0.1,space_degradation:0.1,time_degradation:0.1,renounce:0.1",
     ),
     *map(_feedback, ("fcfs", "conservative", "dynp")),
     _large("whole log", "the sample log"),
-    _large("whole log, users", "`feedback`", users="feedback"),
+    _large("whole log, users", "feedback", users="feedback"),
     _large(
         "many users",
-        "250 users `site`, three weeks",
-        "The clock: two ends of one second are told one after the other, see below",
+        "250 users site, three weeks",
+        "SimGrid's clock: two ends of one second are sent in two messages",
         shaken=10,
         **_MANY_USERS,
     ),
     _large(
         "many users, rounded clock",
-        "250 users `site`, three weeks, Batsim with `--sg-cfg surf/precision:1e-6`",
+        "250 users site, three weeks, Batsim with --sg-cfg surf/precision:1e-6",
         batsim="batsim --sg-cfg surf/precision:1e-6",
         **_MANY_USERS,
     ),
@@ -174,20 +174,20 @@ _SIMULATED = (
     _machine("fast machine", "1.3 times as fast", _SIX_DECIMALS, speed_factor=1.3),
     _machine(
         "fast machine, users",
-        "1.3 times as fast, users `feedback`",
+        "1.3 times as fast, users feedback",
         _SIX_DECIMALS,
         speed_factor=1.3,
         users="feedback",
     ),
-    _machine("requested times", "jobs are killed at what they asked for", walltime="requested"),
-    _machine("delays", "jobs that last and do not compute", profile="delay"),
-    _partitions("partitions, `easy`"),
-    _partitions("partitions, `conservative`", scheduler="conservative"),
-    _partitions("partitions, `multifactor`", scheduler="multifactor"),
-    _partitions("partitions, `fair_share`", scheduler="fair_share"),
+    _machine("requested times", "jobs are killed at their requested times", walltime="requested"),
+    _machine("delays", "jobs that wait instead of computing", profile="delay"),
+    _partitions("partitions, easy"),
+    _partitions("partitions, conservative", scheduler="conservative"),
+    _partitions("partitions, multifactor", scheduler="multifactor"),
+    _partitions("partitions, fair_share", scheduler="fair_share"),
     _partitions(
         "partitions, users",
-        "`feedback` with `multifactor`",
+        "feedback with multifactor",
         users="feedback",
         scheduler="multifactor",
     ),
@@ -214,8 +214,8 @@ def _served(
 ) -> Case:
     workload = make_mixed(kinds, widest=widest)
     run = make_served_run(scheduler, workload, _PLATFORMS / platform, *options, events=events)
-    shown = [f"`{option}`" for option in (*options, *(["--events"] if events else []))]
-    about = ", ".join((about, *shown, f"`{platform}`"))
+    shown = [f"{option}" for option in (*options, *(["--events"] if events else []))]
+    about = ", ".join((about, *shown, f"{platform}"))
     return Case(_OWN_OPTIONS, name, about, run, note=note)
 
 
@@ -245,7 +245,7 @@ _OPTIONS = (
     ),
     _served(
         "external events",
-        "EASY, hosts go and come back",
+        "EASY, hosts fail and return",
         lambda: DecisionProcess(Easy()).answer,
         _COMPUTE,
         widest=40,
@@ -253,7 +253,7 @@ _OPTIONS = (
     ),
     _served(
         "kills",
-        "each fourth is killed",
+        "each fourth job is killed",
         schedulers.Killer,
         [*_COMPUTE, *_COMMUNICATE],
         platform="m128.xml",
@@ -268,17 +268,17 @@ _OPTIONS = (
         _SHARING,
         platform="cluster_128.xml",
         widest=64,
-        note="Batsim's own messages take 40 us on this network, so ends are told late",
+        note="a message of Batsim takes 40 us on this network, so ends are sent late",
     ),
     _served(
         "messages of jobs",
-        "`send`, `recv` and metadata",
+        "send, recv and metadata",
         schedulers.Talker,
         ["talking", "delay", "failing"],
     ),
     _served(
         "dynamic jobs",
-        "each comes once more",
+        "each job is submitted once more",
         schedulers.Resubmitter,
         ["delay"],
         "--enable-dynamic-jobs",

@@ -2,29 +2,27 @@
 
     python -m batsched_studies.real_batsim
 
-It needs ``batsim`` on PATH and nothing else; a minute or two.
+It needs ``batsim`` on PATH and nothing else; some minutes.
 """
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from batsched_py.report.comparing.job_differences import MEANING
 from batsched_py.run.result import Result
-from batsched_studies.filled_page import DOCS, fill_template, format_line
+from batsched_studies.filled_page import DOCS, Row, WrittenPage, fill_template, format_lines
 from batsched_studies.real_batsim.cases import CASES, Case
 from batsched_studies.real_batsim.comparison import Comparison, compare_sides, mean_wait
 
 PAGE = DOCS / "validation" / "real-batsim.md"
 TEXT = Path(__file__).with_name("template.md")
-NOT_KNOWN = "The cause is not known"
+NOT_KNOWN = "unknown"
 
 
 def compare_case(case: Case, folder: Path) -> Comparison:
@@ -39,84 +37,74 @@ def compare_case(case: Case, folder: Path) -> Comparison:
     )
 
 
-def make_row(case: Case, compared: Comparison) -> str:
-    """Return the table line of a case in which some outputs differ."""
-    sentences = [_differences(compared), case.note or NOT_KNOWN, *_waits(compared)]
-    return format_line(
-        f"**{case.name}**: {'; '.join(filter(None, (case.group, case.about)))}",
-        f"{compared.equal:,} of {compared.jobs:,}",
-        " ".join(f"{sentence}." for sentence in sentences),
+HEADER = (
+    *("group", "case", "about", "jobs", "equal_jobs", "different_jobs", "other_different_outputs"),
+    *("mean_wait_h_embedded", "mean_wait_h_batsim", "mean_wait_h_shaken", "cause"),
+)
+
+
+def make_row(case: Case, compared: Comparison) -> Row:
+    """Return the cells of a case; mean waits only if the schedules differ."""
+    waits: list[str] = []
+    if not compared.same_schedule:
+        waits = [f"{wait / 3600:.1f}" for wait in compared.waits]
+        shaken = [wait / 3600 for wait in compared.shaken_waits]
+        waits.append(f"{min(shaken):.1f} to {max(shaken):.1f}" if shaken else "")
+    return (
+        *(case.group, case.name, case.about, compared.jobs, compared.equal),
+        "; ".join(f"{MEANING[kind]}: {count:,}" for kind, count in sorted(compared.kinds.items())),
+        ", ".join(compared.others_beside),
+        *(waits or ("", "", "")),
+        "" if compared.all_equal else case.note or NOT_KNOWN,
     )
 
 
-def _differences(compared: Comparison) -> str:
-    """Return the differences of a case as text."""
-    jobs = [f"{MEANING[kind]}: {count:,}" for kind, count in sorted(compared.kinds.items())]
-    beside = ", ".join(f"`{name}`" for name in compared.others_beside)
-    return "; ".join([*jobs, beside] if beside else jobs)
+def summarise(results: Sequence[tuple[Case, Comparison]]) -> Iterator[Row]:
+    """Yield for each group of cases how many of them, and of their jobs, are equal."""
+    for group, members in groupby(results, key=lambda it: it[0].group):
+        compared = [comparison for _, comparison in members]
+        equal, jobs = (
+            sum(of) for of in zip(*((it.equal, it.jobs) for it in compared), strict=True)
+        )
+        all_equal = sum(it.all_equal for it in compared)
+        yield group, len(compared), all_equal, f"{jobs:,}", f"{equal:,}"
 
 
-def _waits(compared: Comparison) -> list[str]:
-    """Return a sentence on the mean waits if the schedules differ."""
-    if compared.same_schedule:
-        return []
-    here, there, *shaken = (wait / 3600 for wait in (*compared.waits, *compared.shaken_waits))
-    sentence = f"Mean waiting times: embedded {here:.1f} h, Batsim {there:.1f} h"
-    if shaken:
-        seeds = f"{len(shaken)} seeds of `--shake`"
-        sentence += f"; embedded with {seeds} {min(shaken):.1f} to {max(shaken):.1f} h"
-    return [sentence]
-
-
-def format_entry(case: Case) -> str:
-    """Return the name of a case, and what it simulates."""
-    return f"{case.name} ({case.about})" if case.about else case.name
-
-
-def make_table_row(case: Case, compared: Comparison) -> str:
-    """Return the table line of a case, or its list entry if all outputs are equal."""
-    return format_entry(case) if compared.all_equal else make_row(case, compared)
-
-
-def make_equal_row(group: str, equal: Sequence[tuple[Case, Comparison]]) -> str:
-    """Return the table line that lists the cases of a group in which all outputs are equal."""
-    entries = "; ".join(format_entry(case) for case, _ in equal)
-    jobs = sum(compared.jobs for _, compared in equal)
-    return format_line(f"{group}: {len(equal)} cases, {jobs:,} jobs", entries)
-
-
-def make_page(tell: Callable[[str], None], cases: Sequence[Case] = CASES) -> str:
-    """Return the page as Markdown; ``tell`` gets a line of progress for each case."""
-    results = _results(tell, cases)
-    done = list(zip(cases, results, strict=True))
-    equal = [(case, compared) for case, compared in done if compared.all_equal]
-    groups = groupby(equal, key=lambda it: it[0].group)
-    return fill_template(
+def make_page(report: Callable[[str], None], cases: Sequence[Case] = CASES) -> WrittenPage:
+    """Return the page and its data; ``report`` gets a line of progress for each case."""
+    compared = _results(report, cases)
+    results = list(zip(cases, compared, strict=True))
+    rows = [make_row(*result) for result in results]
+    text = fill_template(
         TEXT,
         {
-            "date": datetime.now(UTC).date().isoformat(),
             "batsim": _batsim_version("--version").removeprefix("v"),
             "simgrid": _batsim_version("--simgrid-version").removesuffix(".0"),
-            "ours": version("batsched_py"),
-            "cases": str(len(cases)),
-            "jobs": f"{sum(it.jobs for it in results):,}",
-            "all_equal": str(len(equal)),
-            "equal_jobs": f"{sum(it.equal for it in results):,}",
-            "same_schedule": str(sum(it.same_schedule for it in results)),
-            "different": "\n".join(make_row(*it) for it in done if not it[1].all_equal),
-            "equal": "\n".join(make_equal_row(group, list(them)) for group, them in groups),
+            "cases": len(cases),
+            "jobs": f"{sum(it.jobs for it in compared):,}",
+            "all_equal": sum(it.all_equal for it in compared),
+            "equal_jobs": f"{sum(it.equal for it in compared):,}",
+            "same_schedule": sum(it.same_schedule for it in compared),
+            "different": format_lines(
+                (case.name, f"{it.equal:,} of {it.jobs:,}", *row[5:7], row[10])
+                for (case, it), row in zip(results, rows, strict=True)
+                if not it.all_equal
+            ),
+            "groups": format_lines(summarise(results)),
         },
     )
+    return WrittenPage(text, {"real-batsim": [HEADER, *rows]})
 
 
-def _results(tell: Callable[[str], None], cases: Sequence[Case]) -> list[Comparison]:
+def _results(report: Callable[[str], None], cases: Sequence[Case]) -> list[Comparison]:
     results = []
     with TemporaryDirectory(prefix="real-batsim-") as root:
         for number, case in enumerate(cases, start=1):
             folder = Path(root, str(number))
             results.append(compare_case(case, folder))
             shutil.rmtree(folder)
-            tell(f"{number} of {len(cases)}: {make_table_row(case, results[-1])}")
+            state = "all equal" if results[-1].all_equal else "different"
+            report(f"{number} of {len(cases)}: {case.name}: {state}")
     return results
 
 

@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-from batsched_py.files.writers import write_whole
 from batsched_studies.filled_page import make_page_parser
 from batsched_studies.semi_open.page import IMAGES, PAGE, draw_pictures, make_page
 from batsched_studies.semi_open.reopening import simulate_cases
@@ -14,5 +13,5 @@ if __name__ == "__main__":  # not in the processes that simulate
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     arguments = parser.parse_args()
     measured = simulate_cases(arguments.jobs)
-    write_whole(arguments.output, make_page(measured))
+    make_page(measured).write(arguments.output)
     draw_pictures(measured, arguments.images)

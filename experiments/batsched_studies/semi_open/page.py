@@ -5,15 +5,18 @@ python -m batsched_studies.semi_open
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 
 from batsched_py.figures.chart_files import write_chart
+from batsched_py.report.formatting import WORDS
 from batsched_py.report.kit import inline_data
 from batsched_py.support import palette
-from batsched_studies.filled_page import DOCS, fill_template
+from batsched_studies.filled_page import DOCS, Row, WrittenPage, fill_template, format_lines
 from batsched_studies.semi_open import reopening, tables
 from batsched_studies.semi_open.verdicts import make_verdict_rows
 from batsched_users.analytic.reopen_queue import solve_constant
@@ -25,32 +28,43 @@ WIDTH, HEIGHT = 200, 150
 NAMES = {reopening.EXPONENTIAL: "e^-r", reopening.HYPERBOLA: "hyperbola"}
 FIELDS = {
     "throughput": "throughput",
-    "jobs_per_user": "jobs by user",
-    "mean_response": "response time",
-    "throughput_per_user": "throughput by user",
+    "jobs_per_user": "jobs per user",
+    "mean_response": "turnaround time",
+    "throughput_per_user": "throughput per user",
 }
 
 
-def make_page(measured: reopening.Measured) -> str:
-    """Return docs/validation/semi-open.md as Markdown."""
-    parts = {
-        "mixed": tables.make_mixed_rows(),
-        "constant": tables.make_constant_rows(measured),
-        "think": tables.make_think_rows(measured),
-        **{model: tables.make_adaptive_rows(measured, model) for model in reopening.ADAPTIVE},
-        "verdicts": make_verdict_rows(measured),
+def make_page(measured: reopening.Measured) -> WrittenPage:
+    """Return docs/validation/semi-open.md and its data."""
+    claims = list(make_verdict_rows(measured))
+    rows = {
+        "mixed": list(tables.make_mixed_rows()),
+        "constant": list(tables.make_constant_rows(measured)),
+        "think": list(tables.make_think_rows(measured)),
+        "adaptive": list(tables.make_adaptive_rows(measured)),
     }
-    lines = {name: "\n".join(rows) for name, rows in parts.items()}
-    return fill_template(
-        TEXT, {**lines, "users": f"{reopening.USERS:,}", "seeds": str(len(reopening.SEEDS))}
-    )
+    parts = {
+        **summarise_claims(claims),
+        "users": f"{reopening.USERS:,}",
+        "seeds": len(reopening.SEEDS),
+        "difference": ceil(100 * max(tables.list_differences(rows["adaptive"]))),
+    }
+    data = {f"semi-open-{name}": [tables.HEADERS[name], *rows[name]] for name in rows}
+    head = ("claim", "verdict", "numbers", "interpretation")
+    return WrittenPage(fill_template(TEXT, parts), data | {"semi-open-claims": [head, *claims]})
+
+
+def summarise_claims(claims: Sequence[Row]) -> dict[str, str]:
+    """Return how many claims hold, and the lines of those that do not."""
+    others = [claim[:2] for claim in claims if claim[1] != WORDS[True]]
+    holding = f"{len(claims) - len(others)} of {len(claims)}"
+    return {"holding": holding, "claims": format_lines(others)}
 
 
 def draw_pictures(measured: reopening.Measured, folder: Path) -> None:
     """Draw all pictures of the page, and write them into a folder."""
     charts = {
         "mixed": draw_mixed(),
-        "think": draw_think_rates(measured),
         "constant": draw_constant(),
         "adaptive": draw_adaptive(measured),
         "bias": draw_bias(measured),
@@ -60,33 +74,18 @@ def draw_pictures(measured: reopening.Measured, folder: Path) -> None:
 
 
 def draw_mixed() -> Any:
-    """Draw response time and throughput over the number of closed users, by open rate."""
+    """Draw turnaround time and throughput over the number of closed users, by open rate."""
     points = [
         {
             "users": state.nb_users,
             "of": f"{rate:g}",
-            "response time": state.closed_response,
+            "turnaround time": state.closed_response,
             "throughput": state.throughput,
         }
         for rate in (0.0, 0.25, 0.5, 0.75)
         for state in tables.solve_mixed(30, rate)
     ]
-    return _panels(points, "users", "closed users", ("response time", "throughput"), "open rate")
-
-
-def draw_think_rates(measured: reopening.Measured) -> Any:
-    """Draw throughput, response time and throughput by user over the think rate."""
-    points = [
-        {
-            "rate": rate,
-            "of": f"{p:g}",
-            **_row(measured, reopening.Case(reopening.CONSTANT, p, think_time=1 / rate)),
-        }
-        for p in reopening.PROBABILITIES
-        for rate in reopening.THINK_RATES
-    ]
-    shown = ("throughput", "response time", "throughput by user")
-    return _panels(points, "rate", "think rate 1 / Z", shown, "p", log=True)
+    return _panels(points, "users", "closed users", ("turnaround time", "throughput"), "open rate")
 
 
 def draw_constant() -> Any:
@@ -136,8 +135,6 @@ def _panels(
     title: str,
     shown: tuple[str, ...],
     legend: str,
-    *,
-    log: bool = False,
 ) -> Any:
     """Return a panel for each of ``shown`` over ``x``, a line for each value of ``of``."""
     of = list(dict.fromkeys(point["of"] for point in points))
@@ -152,7 +149,7 @@ def _panels(
         rows = [{"x": point[x], "of": point["of"], "y": point[name]} for point in points]
         chart = alt.Chart(inline_data(rows)).mark_line(point=alt.OverlayMarkDef(size=15))
         chart = chart.encode(
-            x=alt.X("x:Q", title=title, scale=alt.Scale(type="log" if log else "linear")),
+            x=alt.X("x:Q", title=title),
             y=alt.Y("y:Q", title=name),
             color=colour,
         )

@@ -9,7 +9,7 @@ import numpy as np
 from batsched_py.report import Verdict
 from batsched_py.report.formatting import WORDS
 from batsched_py.report.kit import Interval, all_hold, median_ratio, paired_ratio
-from batsched_studies.filled_page import format_line
+from batsched_studies.filled_page import Row
 from batsched_studies.semi_open.reopening import (
     ADAPTIVE,
     CONSTANT,
@@ -34,7 +34,7 @@ from batsched_users.analytic.reopen_queue import solve_constant
 SAME = 0.02
 """Up to this relative difference there is no effect (our limit)."""
 FULL, FEW = 0.95, 1.2
-"""Throughput above the first is about 1; a system with fewer jobs by user than the second limits
+"""Throughput above the first is about 1; a system with fewer jobs per user than the second limits
 itself (our limits)."""
 NAMES = {EXPONENTIAL: "e^-r", HYPERBOLA: "the hyperbola"}
 SIDES = ("last", "continued")
@@ -42,10 +42,10 @@ LOW, HIGH = RATES[0], RATES[-1]
 """The lowest and the highest open rate."""
 
 
-def make_verdict_rows(measured: Measured) -> Iterator[str]:
-    """Yield the table lines of the claims and their verdicts."""
+def make_verdict_rows(measured: Measured) -> Iterator[Row]:
+    """Yield the rows of the claims and their verdicts."""
     for verdict in judge_claims(measured):
-        yield format_line(verdict.claim, WORDS[verdict.holds], verdict.effect, verdict.reading)
+        yield verdict.claim, WORDS[verdict.holds], verdict.effect, verdict.reading
 
 
 def judge_claims(measured: Measured) -> list[Verdict]:
@@ -146,14 +146,14 @@ def _comes_to_one(measured: Measured) -> Verdict:
     jobs = [mean(measured, case, "jobs_per_user") for case in at_end]
     holds = all_hold((*(x.above(FULL) for x in throughputs), *(n.below(FEW) for n in jobs)))
     effect = "; ".join(
-        f"{NAMES[case.model]}: X = {format_interval(x)}, {format_interval(n)} jobs by user"
+        f"{NAMES[case.model]}: X = {format_interval(x)}, {format_interval(n)} jobs per user"
         for case, x, n in zip(at_end, throughputs, jobs, strict=True)
     )
     return _verdict("comes_to_one", holds, f"lambda = {HIGH:g}, {effect}")
 
 
 def _along_a_line(measured: Measured) -> Verdict:
-    """Judge whether jobs by user fall along a line; those of e^-r fall less and less."""
+    """Judge whether jobs per user fall along a line; those of e^-r fall less and less."""
     hyperbola, exponential = (
         np.array([values(measured, Case(model, open_rate=rate), "jobs_per_user") for rate in RATES])
         for model in (HYPERBOLA, EXPONENTIAL)

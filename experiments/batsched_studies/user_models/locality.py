@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from batsched_studies.filled_page import format_line
+from batsched_studies.filled_page import Row
 from batsched_studies.user_models.logs import (
     HERE,
     find_path,
-    format_files,
     load_jobs,
+    name_files,
     read_log,
     read_printed_locality,
 )
@@ -67,7 +68,7 @@ def measure_resampled(shared: Path, log: str, seed: int) -> list[float]:
 
 def list_printed_measures(log: str) -> list[PrintedMeasure]:
     """Return the thesis's values of the measures, in the order of :func:`measure_jobs`."""
-    names = ["stack depth, run time", "requested time", "processors"]
+    names = [f"stack depth, {of}" for of in ("run time", "requested time", "processors")]
     given = read_printed_locality()
     stacks = zip(names, given["stack"][log], strict=True)
     return [
@@ -76,42 +77,53 @@ def list_printed_measures(log: str) -> list[PrintedMeasure]:
     ]
 
 
-def make_locality_rows(log: str, ours: list[float], resampled: list[list[float]]) -> list[str]:
-    """Return the table lines of a log from its measures and those of resampled workloads."""
-    lines = []
-    columns = zip(list_printed_measures(log), ours, *resampled, strict=True)
+def make_locality_rows(log: str, here: list[float], resampled: list[list[float]]) -> list[Row]:
+    """Return the rows of a log from its measures and those of resampled workloads."""
+    lines: list[Row] = []
+    columns = zip(list_printed_measures(log), here, *resampled, strict=True)
     for theirs, original, *values in columns:
-        digits = theirs.digits
-        cells = [f"{theirs.original:.{digits}f}", f"{original:.{digits}f}"]
-        cells.append(f"{theirs.mean:.{digits}f} ± {theirs.deviation:.{digits}f}")
-        ours_of_resampled = ["", ""]
+        numbers = [theirs.original, original, theirs.mean, theirs.deviation]
+        deviations = ""
         if values:
-            mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-            text = f"{mean:.{digits}f} ± {spread:.{digits}f}"
-            ours_of_resampled = [text, describe_deviation(mean, theirs)]
-        lines.append(format_line(format_files(log), theirs.name, *cells, *ours_of_resampled))
+            mean = float(np.mean(values))
+            numbers += [mean, float(np.std(values, ddof=1))]
+            deviations = f"{abs(mean - theirs.mean) / theirs.deviation:.1f}"
+        cells = [f"{number:.{theirs.digits}f}" for number in numbers] + [""] * (6 - len(numbers))
+        lines.append((*name_files(log), theirs.name, *cells, deviations))
     return lines
 
 
-def describe_deviation(mean: float, theirs: PrintedMeasure) -> str:
-    """Return as text within how many of the thesis's standard deviations our mean is."""
-    off = abs(mean - theirs.mean) / theirs.deviation
-    return next((text for most, text in ((1, "one"), (2, "two")) if off <= most), f"no ({off:.1f})")
+def summarise_locality(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield for each measure how near the logs, and the resampled ones, are to the thesis."""
+    for name in dict.fromkeys(row[2] for row in rows):
+        of_name = [row for row in rows if row[2] == name]
+        equal = sum(row[3] == row[4] for row in of_name)
+        most = max(abs(float(str(row[4])) / float(str(row[3])) - 1) for row in of_name)
+        deviations = [float(str(row[9])) for row in of_name if row[9]]
+        near = f"{sum(off <= 2 for off in deviations)} of {len(deviations)}"
+        yield name, f"{equal} of {len(of_name)}", f"{100 * most:.0f} %", near
 
 
-def make_similarity_rows(shared: Path, log: str) -> dict[str, list[str]]:
-    """Return the line of a log in each of the three tables of similarity."""
+def make_similarity_rows(shared: Path, log: str) -> dict[str, list[Row]]:
+    """Return the rows of a log in the table of similarity, one for each attribute of jobs."""
     jobs = columns_of_log(read_log(find_path(shared, HERE[log])), size="allocated").ran
-    lines = {}
+    rows: list[Row] = []
     for attribute, measure in MEASURES.items():
         users = measure_similarity(jobs, attribute, measure)
         theirs = read_printed_locality()["similarity"][attribute][log]
-        ours = [*users.compare(0, 1), *users.compare(1, 2)]
-        most = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
-        cells = [format_shares(part[half : half + 3]) for half in (0, 3) for part in (theirs, ours)]
-        row = format_line(format_files(log), len(users.user), *cells, f"{most:.3f}")
-        lines[f"similarity_{attribute}"] = [row]
-    return lines
+        here = [*users.compare(0, 1), *users.compare(1, 2)]
+        most = max(abs(a - b) for a, b in zip(here, theirs, strict=True))
+        cells = [format_shares(part[half : half + 3]) for half in (0, 3) for part in (theirs, here)]
+        rows.append((*name_files(log), attribute, len(users.user), *cells, f"{most:.3f}"))
+    return {"similarity": rows}
+
+
+def summarise_similarity(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield for each attribute the largest differences of the shares from the thesis."""
+    for attribute, measure in MEASURES.items():
+        apart = [float(str(row[8])) for row in rows if row[2] == attribute]
+        text = f"{sum(difference == 0 for difference in apart)} of {len(apart)}"
+        yield attribute.replace("_", " "), measure, text, f"{max(apart):.3f}"
 
 
 def format_shares(values: list[float]) -> str:

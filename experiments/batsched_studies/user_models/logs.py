@@ -13,9 +13,6 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.swf import SwfLog, read_swf
 
-ROOT = Path(__file__).parents[3]
-
-
 PRINTED = read_published(Path(__file__).parent)
 """The printed numbers of the studies."""
 HERE: dict[str, str] = PRINTED["zakay"]["here"]
@@ -25,8 +22,7 @@ HERE: dict[str, str] = PRINTED["zakay"]["here"]
 @lru_cache
 def read_printed_locality() -> dict[str, Any]:
     """Read the thesis's tables of similarity, stack depth and Hurst parameter."""
-    path = ROOT / "tests" / "published" / "locality.toml"
-    return read_toml(path)
+    return read_toml(Path(__file__).with_name("locality.toml"))
 
 
 def find_path(shared: Path, file: str) -> Path:
@@ -46,7 +42,6 @@ def read_log(path: Path) -> SwfLog:
     return read_swf(path)
 
 
-def format_files(log: str, study: str = "zakay", here: str | None = None) -> str:
-    """Return two table cells: the file used here, and the ending of the study's file name."""
-    file, theirs = here or HERE[log], PRINTED[study]["files"][log]
-    return f"{file} | {'same' if file == theirs else theirs.removeprefix(f'{log}-')}"
+def name_files(log: str, study: str = "zakay", here: str | None = None) -> tuple[str, str]:
+    """Return the names of the file used here, and of the study's file."""
+    return here or HERE[log], PRINTED[study]["files"][log]

@@ -7,8 +7,8 @@ from math import log10
 from pathlib import Path
 
 from batsched_py.workload import WorkloadJob
-from batsched_studies.filled_page import format_line
-from batsched_studies.user_models.logs import HERE, PRINTED, find_path, format_files, load_jobs
+from batsched_studies.filled_page import Row
+from batsched_studies.user_models.logs import HERE, PRINTED, find_path, load_jobs, name_files
 from batsched_users.resampling.user_pools import make_pools
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.studies.thresholds import (
@@ -35,46 +35,44 @@ def count_log_sessions(shared: Path, log: str, rule: str) -> Counts:
     return count_sessions(partition(select_jobs_that_ran(shared, log), delimitation), delimitation)
 
 
-def make_counts_rows(shared: Path, log: str) -> list[str]:
-    """Return the table line of a log's jobs, batches and sessions."""
+def make_counts_rows(shared: Path, log: str) -> list[Row]:
+    """Return the row of a log's jobs, batches and sessions."""
     counts = count_log_sessions(shared, log, BY_ARRIVAL)
-    ours = (counts.jobs, counts.batches, counts.sessions)
-    theirs = PRINTED["zakay"]["counts"][log]
-    texts = (" / ".join(f"{number:,}" for number in numbers) for numbers in (theirs, ours))
-    gaps = (own - printed for own, printed in zip(ours, theirs, strict=True))
-    off = " / ".join(f"{gap:+d}" if gap else "0" for gap in gaps)
-    singles = f"{counts.single_job_batches:.1%} | {counts.single_job_sessions:.1%}"
-    return [format_line(format_files(log), *texts, off, singles.replace("%", " %"))]
+    here = (counts.jobs, counts.batches, counts.sessions)
+    singles = counts.single_job_batches, counts.single_job_sessions
+    shares = (f"{100 * share:.1f}" for share in singles)
+    return [(*name_files(log), *PRINTED["zakay"]["counts"][log], *here, *shares)]
 
 
-def make_length_rows(shared: Path, log: str) -> list[str]:
-    """Return the table lines of a log's long sessions, one for each rule with printed values."""
-    lines = []
-    for rule, (share, longest) in PRINTED["zakay"]["lengths"][log].items():
+def make_length_rows(shared: Path, log: str) -> list[Row]:
+    """Return the rows of a log's long sessions, one for each rule with printed values."""
+    lines: list[Row] = []
+    for rule, (share, longest) in PRINTED["zakay"]["lengths"].get(log, {}).items():
         counts = count_log_sessions(shared, log, rule)
-        ours = f"{100 * counts.long_sessions:.1f} %"
+        here = f"{100 * counts.long_sessions:.1f} %"
         if "+" in rule:
-            ours = f"10^{log10(counts.long_sessions):.1f}"
-        minutes = f"{counts.longest_session:,.0f}"
-        lines.append(format_line(format_files(log), f"`{rule}`", share, ours, longest, minutes))
+            here = f"10^{log10(counts.long_sessions):.1f}"
+        lines.append((*name_files(log), rule, share, here, longest, round(counts.longest_session)))
     return lines
 
 
-def make_think_rows(shared: Path, log: str) -> list[str]:
-    """Return the table line of how the methods of delimiting sessions differ in think times."""
+def make_think_rows(shared: Path, log: str) -> list[Row]:
+    """Return the row of how the methods of delimiting sessions differ in think times."""
     times = compare_think_times(select_jobs_that_ran(shared, log))
     last = ks_distance_of_samples(times.unique_last, times.common_last)
     both = ks_distance_of_samples(times.common_last, times.common_max)
     most = ks_distance_of_samples(times.unique_max, times.common_max)
     shares = (f"{share:.3f}" for share in (both, last, most))
-    return [format_line(format_files(log), f"{len(times.common_last):,}", *shares)]
+    return [(*name_files(log), len(times.common_last), *shares)]
 
 
-def make_session_rows(shared: Path, log: str) -> dict[str, list[str]]:
-    """Return the lines of a log for all three tables of sessions."""
-    lengths = make_length_rows(shared, log) if log in PRINTED["zakay"]["lengths"] else []
-    counts, think = make_counts_rows(shared, log), make_think_rows(shared, log)
-    return {"counts": counts, "lengths": lengths, "think": think}
+def make_session_rows(shared: Path, log: str) -> dict[str, list[Row]]:
+    """Return the rows of a log for all three tables of sessions."""
+    return {
+        "sessions": make_counts_rows(shared, log),
+        "session-lengths": make_length_rows(shared, log),
+        "last-or-max": make_think_rows(shared, log),
+    }
 
 
 def measure_pools(shared: Path, log: str, edge_weeks: float) -> list[tuple[int, int]]:
@@ -87,19 +85,9 @@ def measure_pools(shared: Path, log: str, edge_weeks: float) -> list[tuple[int, 
     ]
 
 
-def make_pool_rows(shared: Path, log: str) -> dict[str, list[str]]:
-    """Return the line of a log in the table of pools."""
-    users, jobs, *temporary = PRINTED["zakay"]["pools"][log]
-    cells = [f"{users:,} / {jobs:,}"]
-    for weeks in EDGES:
-        long_term, of_edges = measure_pools(shared, log, weeks)
-        if weeks == EDGES[0]:
-            cells += [format_pool(long_term, (users, jobs)), "{:,} / {:,}".format(*temporary)]
-        cells.append(format_pool(of_edges, tuple(temporary)))
-    return {"pools": [format_line(format_files(log), *cells)]}
-
-
-def format_pool(ours: tuple[int, int], theirs: tuple[int, ...]) -> str:
-    """Return the users and jobs of a pool as text, bold if they are the printed ones."""
-    text = f"{ours[0]:,} / {ours[1]:,}"
-    return f"**{text}**" if ours == theirs else text
+def make_pool_rows(shared: Path, log: str) -> dict[str, list[Row]]:
+    """Return the row of a log in the table of pools."""
+    (long_term, by_weeks), (_, by_days) = (measure_pools(shared, log, weeks) for weeks in EDGES)
+    printed = PRINTED["zakay"]["pools"][log]
+    row = (*name_files(log), *printed[:2], *long_term, *printed[2:], *by_weeks, *by_days)
+    return {"pools": [row]}
