@@ -169,7 +169,7 @@ $(VENV)/docs-installed: $(VENV)/installed pyproject.toml
 	touch $@
 
 docs: $(VENV)/docs-installed
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "the website is in build/site: open build/site/index.html"
 
 clean:
