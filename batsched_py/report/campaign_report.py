@@ -229,7 +229,7 @@ def _answer(
 ) -> str:
     """Return the changes against the first compared value, or the values of the main metric."""
     changes = [of for matrix in matrices for of in list_changes(matrix, axes, metrics)]
-    if axes.compared is not None and (found := describe_changes(changes)):
+    if found := describe_changes(changes):
         first = shorten_names(runs[axes.compared].unique())[runs[axes.compared].iloc[0]]
         return f"Compared with {to_italics(first)}:\n\n{found}"
     if not metrics:

@@ -60,16 +60,14 @@ def collect_claims(title: str, judged: Sequence[Judged]) -> Report:
     of claims that its runs do not test.
     """
     verdicts = tuple(of for each in judged for of in each.verdicts)
-    with_claims = [each for each in judged if has_claims(each)]
-    sections = (Section(f"{each.title}: {each.name}", _parts(each)) for each in with_claims)
-    overview = Section(
-        "All campaigns", (*_claims(with_claims), _campaigns(with_claims)) if with_claims else ()
-    )
+    judging = [each for each in judged if has_claims(each)]
+    sections = (Section(f"{each.title}: {each.name}", _parts(each)) for each in judging)
+    overview = Section("All campaigns", (*_claims(judging), _campaigns(judging)) if judging else ())
     return Report(
         title=title,
         source="",
-        sections=(overview, *sections) if with_claims else (),
-        summary=f"{len(with_claims)} campaigns: {count_verdicts(verdicts)}.",
+        sections=(overview, *sections) if judging else (),
+        summary=f"{len(verdicts)} claims of {len(judging)} campaigns: {count_verdicts(verdicts)}.",
     )
 
 
@@ -78,10 +76,10 @@ def has_claims(judged: Judged) -> bool:
     return bool(judged.verdicts) or judged.nb_untouched > 0
 
 
-def _claims(with_claims: Sequence[Judged]) -> Iterator[Table]:
+def _claims(judging: Sequence[Judged]) -> Iterator[Table]:
     """Yield what holds by study, and by claim: how often it was judged, and how."""
     by_study: dict[str, dict[str, list[bool | None]]] = {}
-    for each in with_claims:
+    for each in judging:
         answers = by_study.setdefault(each.title.partition(":")[0], {})
         for of in each.verdicts:
             answers.setdefault(of.claim, []).append(of.holds)
@@ -100,9 +98,9 @@ def _counts(answers: Sequence[bool | None]) -> dict[str, Any]:
     return {name: answers.count(answer) for answer, name in _COUNTS.items()}
 
 
-def _campaigns(with_claims: Sequence[Judged]) -> Table:
+def _campaigns(judging: Sequence[Judged]) -> Table:
     rows = []
-    for each in with_claims:
+    for each in judging:
         row: dict[str, Any] = {"campaign": each.name}
         row |= _counts([of.holds for of in each.verdicts]) | {"runs": _of_planned(each)}
         rows.append(row | {"run by": each.revision, "judged by": each.judged_by})

@@ -75,6 +75,8 @@ def make_metric_matrix(
 
 def list_changes(matrix: Table, axes: CampaignAxes, metrics: Sequence[ShownMetric]) -> list[Change]:
     """Return the changes in a matrix that an answer names: of the main metric and few others."""
+    if axes.compared is None:
+        return []
     there = [metric for metric in metrics if f"{metric.name}_change" in matrix.frame]
     late = [metric for metric in there if metric.is_difference]
     more = [metric for metric in there[1:] if metric.name in ANSWERED and metric not in late]
