@@ -73,7 +73,7 @@ def _answer(runs: pd.DataFrame, metrics: list[ShownMetric]) -> str:
         "mean_waiting_time": "Jobs wait **{mean_waiting_time}** on average",
         "max_waiting_time": " and {max_waiting_time} at most",
         "mean_bounded_slowdown": "; their bounded slowdown is {mean_bounded_slowdown}",
-        "utilisation": ". {utilisation} of the processors are busy",
+        "utilisation": ". The machine is {utilisation} busy",
     }
     text = "".join(of.format(**values) for name, of in sentences.items() if name in values)
     late = float(runs["mean_lateness"].iloc[0]) if "mean_lateness" in values else 0.0
