@@ -272,11 +272,13 @@ class DrawnUsers:
         pools = self._pools
         edge = pools.edge_weeks * WEEK if self._size.rate_over == "inner" else 0.0
         if pools.end - pools.start < 2 * edge + WEEK:
-            edges = f", twice {pools.edge_weeks:g} of them edges (edge_weeks)" if edge else ""
+            without = (
+                f" without {pools.edge_weeks:g} weeks at each end (edge_weeks)" if edge else ""
+            )
             raise UsageError(
-                f"the log has {pools.weeks:.1f} weeks{edges}: too short to count the temporary "
-                "users of a week; a log of two months takes edge_weeks=1 and long_weeks=3, or give "
-                "n_temporary and rate"
+                f"the log has {pools.weeks:.1f} weeks, and{without} that is too short to count the "
+                "temporary users of a week: for a log of two months set edge_weeks=1 and "
+                "long_weeks=3, or set n_temporary and rate"
             )
         return pools.start + edge, pools.end - edge
 
