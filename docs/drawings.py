@@ -125,7 +125,7 @@ def draw_loops() -> None:
         drawing.text(24, top + 18, title, anchor="start", size=16, bold=True)
         boxes = (
             (24, *source, fill, line),
-            (222, "Queue and policy", "decides who starts", PALE_BLUE, BLUE),
+            (222, "Queue and policy", "picks the next job", PALE_BLUE, BLUE),
             (420, "Machine", "runs jobs", PALE_ORANGE, ORANGE),
         )
         for x, name, what, colour, border in boxes:
