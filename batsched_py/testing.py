@@ -168,12 +168,14 @@ def assert_drawing(
 ) -> None:
     """Run the jobs of a drawing under ``scheduler``; assert that it gives the drawn schedule.
 
-    Raises :class:`AssertionError` with both drawings, and the starts that differ; and
-    :class:`UsageError` for what is no drawing.
+    Raises :class:`AssertionError` with both drawings and the starts that differ, and
+    :class:`UsageError` for a text that is not a drawing.
     """
-    lines = [line for line in expected.splitlines() if line.strip()]
-    # A line without a job is a scale.
-    rows = [_read(line, seconds_per_column) for line in lines if line.lstrip()[0] != "|"]
+    lines = [line for line in dedent(expected).splitlines() if line.strip()]
+    scales = [line for line in lines if line.lstrip()[0] == "|"]  # lines without a job
+    rows = [_read(line, seconds_per_column) for line in lines if line not in scales]
+    if not rows:
+        raise UsageError("the drawing has no rows: expected at least one, such as 'A 3 | ..####--'")
     names = [name for name, _, _ in rows]
     outcome = run(workload([job for _, job, _ in rows], processors, names=names), scheduler)
     got = dict(zip(sorted(names), starts(outcome), strict=True))
@@ -183,10 +185,21 @@ def assert_drawing(
         if got[name] != start
     ]
     if wrong:
+        drawn = dict(
+            zip(sorted(names), drawing(outcome, seconds_per_column).split("\n"), strict=True)
+        )
         raise AssertionError(
-            f"{type(scheduler).__name__} gives another schedule on {processors} processors\n"
-            f"expected:\n{dedent(expected).strip(chr(10)).rstrip()}\n"
-            f"got:\n{drawing(outcome, seconds_per_column)}\n" + "\n".join(wrong)
+            "\n".join(
+                (
+                    f"{type(scheduler).__name__} gives another schedule on {processors} processors",
+                    "expected:",
+                    *lines,
+                    "got:",
+                    *scales,
+                    *(drawn[name] for name in names),
+                    *wrong,
+                )
+            )
         )
 
 
@@ -220,7 +233,9 @@ def _read(row: str, seconds: float) -> tuple[str, DrawnJob, float | None]:
     job = _ROW.fullmatch(row)
     line = _LINE.fullmatch(job["line"]) if job else None
     if job is None or line is None:
-        raise UsageError(f"{row!r} is no row of a drawing: expected such as 'A 3 | ..####--'")
+        raise UsageError(
+            f"{row!r} is not a row of a drawing: expected a row such as 'A 3 | ..####--'"
+        )
     submit = len(line["before"]) * seconds
     if line["runs"] is None:
         return job["name"], DrawnJob(submit, int(job["size"]), seconds), None
@@ -231,4 +246,4 @@ def _read(row: str, seconds: float) -> tuple[str, DrawnJob, float | None]:
 
 
 def _when(start: float | None) -> str:
-    return "is rejected" if start is None else f"starts at {start:.15g}"
+    return "is rejected" if start is None else f"starts at {start:.15g} s"

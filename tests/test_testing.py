@@ -77,14 +77,15 @@ def test_what_is_said_of_another_schedule() -> None:
     with pytest.raises(AssertionError) as raised:
         assert_drawing(Fcfs(), EASY, processors=4)
     expected = dedent(EASY).strip("\n").rstrip()
+    scale = expected.splitlines()[0]
     assert str(raised.value) == (
-        f"Fcfs gives another schedule on 4 processors\nexpected:\n{expected}\ngot:\n"
+        f"Fcfs gives another schedule on 4 processors\nexpected:\n{expected}\ngot:\n{scale}\n"
         "A   3 |##########\n"
         "B   4 | .........#####\n"
         "C   1 |  .............########\n"
         "D   1 |  .............###--\n"
         "Eve 9 |   x\n"
-        "C starts at 15, expected: starts at 2"
+        "C starts at 15 s, expected: starts at 2 s"
     )
 
 
@@ -94,9 +95,16 @@ def test_a_rejection_that_was_not_drawn() -> None:
         assert_drawing(Fcfs(), "A 1 |###\nB 2 |...#", processors=1)
 
 
-@pytest.mark.parametrize("row", ["A |##", "A 1 ##", "A 1 |# #", "A 1 |", "A 1 |#.."])
-def test_what_is_no_drawing(row: str) -> None:
-    with pytest.raises(UsageError, match="no row"):
+def test_both_drawings_have_their_rows_in_the_same_order() -> None:
+    with pytest.raises(AssertionError) as raised:
+        assert_drawing(Fcfs(), "B 1 |##\nA 1 |#", processors=1)
+    first_letters = [line[0] for line in str(raised.value).splitlines()[2:7]]
+    assert first_letters == ["B", "A", "g", "B", "A"]
+
+
+@pytest.mark.parametrize("row", ["A |##", "A 1 ##", "A 1 |# #", "A 1 |", "A 1 |#..", "", "|0  5"])
+def test_texts_that_are_not_drawings(row: str) -> None:
+    with pytest.raises(UsageError, match="drawing"):
         assert_drawing(Fcfs(), row, processors=1)
 
 
@@ -109,6 +117,7 @@ def test_what_is_no_drawing(row: str) -> None:
             st.integers(1, 9),
             st.integers(0, 5),
         ),
+        min_size=1,
         max_size=12,
     )
 )
