@@ -319,7 +319,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _are_tables(value: Any) -> bool:
-    """Tell whether a value of an option is a list of tables, such as the limits of a site."""
+    """Return whether a value of an option is a list of tables, such as the limits of a site."""
     return (
         isinstance(value, list)
         and any(isinstance(item, dict) for item in value)
@@ -328,7 +328,7 @@ def _are_tables(value: Any) -> bool:
 
 
 def _is_label(value: Any) -> bool:
-    """Tell whether a value can be written and read again: JSON and tables have 64 bits."""
+    """Return whether a value can be written and read again: JSON and tables have 64 bits."""
     if is_integer(value):
         return -(2**63) <= value < 2**63
     return isinstance(value, str | bool) or is_number(value)

@@ -95,7 +95,7 @@ class Watch:
         return self.jobs.get(self._wanted)
 
     def has_seen_all(self, now: float) -> bool:
-        """Tell whether the replay may stop: the job and the margin after it have ended."""
+        """Return whether the replay may stop: the job and the margin after it have ended."""
         life = self.life
         if life is None or life.end is None:
             return False
@@ -200,7 +200,7 @@ class Watch:
         return None, inf
 
     def _was_ahead(self, head: Job, job: Job) -> bool:
-        """Tell whether ``head`` was before ``job`` in the order, as far as that can be known."""
+        """Return whether ``head`` was before ``job`` in the order, as far as that can be known."""
         key = getattr(getattr(self.policy, "order", None), "key", None)
         return head.id == self._head if key is None else bool(key(head) < key(job))
 

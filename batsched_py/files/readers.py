@@ -168,7 +168,7 @@ def _check_numbers(content: bytes) -> None:
 
 
 def _has_each_name(content: bytes, value: Any) -> bool:
-    """Tell whether the value, written again, has as many ``:`` as the JSON, and so all names.
+    """Return whether the value, written again, has as many ``:`` as the JSON, and so all names.
 
     An escape may be a ``:``, so JSON with escapes is in doubt.
     """

@@ -46,14 +46,14 @@ class DilatingScheduler(Scheduler, Protocol):
     """A policy that may start jobs with a dilation or a transfer (fields of ``Start``)."""
 
     def dilates(self, sites: GridSites) -> bool:
-        """Tell whether the policy may start such jobs, with its options, on grid ``sites``.
+        """Return whether the policy may start such jobs, with its options, on grid ``sites``.
 
         Batsim must then let jobs be registered.
         """
 
 
 def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:
-    """Tell whether a policy may start jobs with a dilation or a transfer on such a machine."""
+    """Return whether a policy may start jobs with a dilation or a transfer on such a machine."""
     if not isinstance(scheduler, DilatingScheduler):
         return False
     if not callable(scheduler.dilates):
@@ -67,7 +67,7 @@ def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:
 def declares(
     scheduler: object, what: Literal["knows_partitions", "needs_estimates", "reads_reservations"]
 ) -> bool:
-    """Tell whether the class of a policy declares an attribute to be True.
+    """Return whether the class of a policy declares an attribute to be True.
 
     With ``knows_partitions``, one policy decides for all :attr:`Machine.partitions`, otherwise one
     for each. One that ``needs_estimates`` plans with the run time of each job, so that each must

@@ -211,7 +211,7 @@ class Timeline:
         return new_starts
 
     def _fits_first(self, size: int, duration: float) -> bool:
-        """Tell whether the earliest start is the beginning."""
+        """Return whether the earliest start is the beginning."""
         begin = self.times[0]
         end = begin + duration
         for time, free in zip(self.times, self.free, strict=True):

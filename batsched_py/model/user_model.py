@@ -121,7 +121,7 @@ class CountingUserModel(UserModel, Protocol):
 
 
 def makes_up_jobs(users: object) -> bool:
-    """Tell whether the class of a user model declares ``makes_up_jobs = True``.
+    """Return whether the class of a user model declares ``makes_up_jobs = True``.
 
     It submits jobs of its own in place of the log's jobs.
     """

@@ -36,12 +36,12 @@ def make_placed_id(job_id: str) -> str:
 
 
 def is_replaced(metadata: str) -> bool:
-    """Tell whether a job with this metadata was rejected because another form of it runs."""
+    """Return whether a job with this metadata was rejected because another form of it runs."""
     return metadata.startswith(RUNS_AS)
 
 
 def is_placed(job_id: str) -> bool:
-    """Tell whether a job with this id runs in place of another job."""
+    """Return whether a job with this id runs in place of another job."""
     return job_id.startswith(_PREFIX)
 
 

@@ -24,7 +24,7 @@ MOST_PARTS = 10_000_000
 
 
 def depends_on_sites(rules: Rules) -> bool:
-    """Tell whether the jobs that the rules make depend on the grid sites."""
+    """Return whether the jobs that the rules make depend on the grid sites."""
     return rules.homes != "user" or rules.split is not None
 
 

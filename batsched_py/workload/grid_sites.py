@@ -56,7 +56,7 @@ GridSites = tuple[GridSite, ...]
 
 
 def is_platform(text: str) -> bool:
-    """Tell whether a description of grid sites is a platform file, with clusters as sites."""
+    """Return whether a description of grid sites is a platform file, with clusters as sites."""
     return text.lower().endswith(".xml")
 
 

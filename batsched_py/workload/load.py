@@ -58,5 +58,5 @@ def read_machine_size(path: Path) -> int:
 
 
 def is_batsim_json(path: str | Path) -> bool:
-    """Tell whether a file is a Batsim workload, by its name."""
+    """Return whether a file is a Batsim workload, by its name."""
     return str(path).lower().removesuffix(".gz").endswith(".json")

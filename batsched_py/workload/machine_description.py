@@ -53,7 +53,7 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
         return -(-size // self.unit) * self.unit
 
     def admits(self, size: int, walltime: float | None) -> bool:
-        """Tell whether a job of this size and walltime (seconds, None: no limit) may ever run."""
+        """Return whether a job of this size and walltime (seconds, None: no limit) may ever run."""
         most = min(self.max_size, self.processors.size, self.max_processors_per_user or size)
         return (
             size % self.unit == 0

@@ -164,7 +164,7 @@ def check_times(where: str, workload: Workload) -> None:
 
 
 def takes_too_long(profile: dict[str, Any]) -> bool:
-    """Tell whether a profile is a delay of more than :data:`~batsched_py.units.LATEST_TIME`."""
+    """Return whether a profile is a delay of more than :data:`~batsched_py.units.LATEST_TIME`."""
     delay = profile.get("delay")
     return profile.get("type") == "delay" and is_number(delay) and abs(delay) > LATEST_TIME
 

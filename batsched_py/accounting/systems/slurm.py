@@ -128,7 +128,7 @@ class Slurm(AccountingSystem):
         return record
 
     def _is_of_cluster(self, cluster: str) -> bool:
-        """Tell whether a job is of the cluster that is imported.
+        """Return whether a job is of the cluster that is imported.
 
         Raises :class:`InputError` for a second one if none was chosen: its jobs have the same
         numbers, and it is another machine.
@@ -193,7 +193,7 @@ class Slurm(AccountingSystem):
         return parse_length(column, text)
 
     def _never_ran(self, held: int, fields: dict[str, str]) -> bool:
-        """Tell whether a job that has a start got no processors."""
+        """Return whether a job that has a start got no processors."""
         nothing = "0" in (fields["allocated_cpus"], fields["nodes"])
         nothing = nothing or fields["node_list"] == _NO_NODES
         return held <= 0 and nothing

@@ -93,7 +93,7 @@ class SlurmColumns(msgspec.Struct, frozen=True):
 
 
 def is_header(line: str, delimiter: str) -> bool:
-    """Tell whether a line is a header, which has names of columns."""
+    """Return whether a line is a header, which has names of columns."""
     names = normalise_names(line.split(delimiter))
     return sum(name in _KNOWN for name in names) >= min(2, len(names))
 

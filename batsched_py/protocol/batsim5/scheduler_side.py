@@ -63,7 +63,7 @@ class Batsim5Side:
         return None if is_for_us else message
 
     def _is_early(self, event: m.Event, message: m.Message) -> bool:
-        """Tell whether an event is a call before its time; the message gets the time of others."""
+        """Return whether an event is a call before its time; the message gets the time of others."""
         time = read_exact_time(event.call_id) if isinstance(event, m.RequestedCall) else None
         if time is None:
             return False
@@ -163,7 +163,7 @@ def _hello(features: Mapping[str, bool]) -> m.Hello:
 
 
 def _is_stale(event: m.Event) -> bool:
-    """Tell whether Batsim 5.0.0-rc2 gives an event the time of the one before it."""
+    """Return whether Batsim 5.0.0-rc2 gives an event the time of the one before it."""
     if isinstance(event, m.Notify):
         return event.type == m.GENERIC or event.type.startswith("event_machine_")
     if isinstance(event, m.JobKilled):

@@ -162,7 +162,7 @@ class DecisionChecks:
             )
 
     def _shares_work(self, decision: m.ExecuteJob, job: LiveJob) -> bool:
-        """Tell whether any number of processors will do: the work is shared among them."""
+        """Return whether any number of processors will do: the work is shared among them."""
         return all(
             _parts(profile) or profile.get("type") == "parallel_homogeneous_total"
             for _, profile in self._profiles(decision.job_id, job)

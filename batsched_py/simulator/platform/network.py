@@ -152,7 +152,7 @@ class Cluster(Zone):
     _own: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
 
     def owns(self, links: Iterable[int]) -> bool:
-        """Tell whether any of ``links`` belongs to one host only."""
+        """Return whether any of ``links`` belongs to one host only."""
         if not self._own:
             self._own = frozenset([*self.up.values(), *self.down.values()])
         return not self._own.isdisjoint(links)

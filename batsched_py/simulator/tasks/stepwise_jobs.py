@@ -60,7 +60,7 @@ class StepwiseJob:
         return self.position.profile
 
     def has_time_for(self, length: float) -> bool:
-        """Tell whether a step of ``length`` seconds ends before the walltime."""
+        """Return whether a step of ``length`` seconds ends before the walltime."""
         return self.remaining is None or length < self.remaining
 
 
@@ -113,7 +113,7 @@ class StepwiseJobs:
         self._step(running)
 
     def is_running(self, job: SimulatedJob) -> bool:
-        """Tell whether a job is running step by step."""
+        """Return whether a job is running step by step."""
         return job.description.id in self._running
 
     def set_next_timer(self) -> None:

@@ -85,7 +85,7 @@ _NAMES = {kind.name for kind in _TYPES.values()}
 
 
 def is_batsim5_type(name: Any) -> bool:
-    """Tell whether a type of profiles is one of Batsim 5."""
+    """Return whether a type of profiles is one of Batsim 5."""
     return isinstance(name, str) and name in _NAMES
 
 

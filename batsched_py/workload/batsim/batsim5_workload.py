@@ -31,7 +31,7 @@ _FIELDS = ("id", "subtime", "res", "profile", "walltime")
 
 
 def is_of_batsim5(profiles: Mapping[str, Any]) -> bool:
-    """Tell whether a file is of Batsim 5, by the types of its profiles."""
+    """Return whether a file is of Batsim 5, by the types of its profiles."""
     tables = (profile for profile in profiles.values() if isinstance(profile, dict))
     return any(is_batsim5_type(profile.get("type")) for profile in tables)
 
