@@ -132,7 +132,7 @@ class DecisionProcess(System):
         elif self._six_decimals and not config.get(m.EXACT_TIMES):
             self._refused = explain_batsim4_refusal
         self._six_decimals &= not config.get(m.EXACT_TIMES)
-        # Without users there is nothing to register, which Batsim must be told too.
+        # Without users there is nothing to register, and Batsim must know that.
         self._registering = bool(config.get("dynamic-jobs-enabled"))
         self._reuses_profiles = bool(config.get("profile-reuse-enabled"))
         if self.users is not None and not self._registering:

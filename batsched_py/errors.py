@@ -23,7 +23,7 @@
 Messages name parameters, by :func:`parameter`; the command line shows the flags of these instead,
 as it prints a message as one line and exits with :attr:`BatschedError.exit_code`:
 
-- 2 if what was asked for makes no sense, whoever asks: a flag, a keyword, a key or value of a
+- 2 if the request makes no sense, in every interface: a flag, a keyword, a key or value of a
   campaign file; a name, a file or a folder that does not exist; a policy, a user model or an option
   that does not fit. Nearly always it is found before the first simulation.
 - 1 if that was tried and went wrong: what an input file holds is malformed, an output cannot be

@@ -139,8 +139,8 @@ def read_campaign(
     """Read a campaign file; ``logs`` replaces its axis of logs, ``quick`` takes its small size.
 
     ``instead`` are settings that every run has instead of the file's, where not None;
-    ``replications`` is how often each combination is repeated instead of as the file says. What
-    the file repeats less often than the others is repeated so often at most.
+    ``replications`` is how often each combination is repeated instead of as the file says. A
+    combination that the file repeats less often is repeated at most as often as the file says.
 
     Raises :class:`CampaignFileError` naming the file, the line and the key.
     """

@@ -63,7 +63,7 @@ def _place(campaign: Campaign, folder: Path, text: str, *, perhaps: bool = False
 
 
 def _is_there(path: Path, text: str) -> bool:
-    """Return whether there is such a file, or a folder that is meant: other words may be its name."""
+    """Return whether the file, or the folder that the text means, exists."""
     try:
         return path.is_file() or ("/" in text and path.is_dir())
     except (OSError, ValueError):  # a long text is no path

@@ -4,7 +4,7 @@ Every combination of the axes is a run. An axis whose name is no setting is one 
 the table ``[AXIS.VALUE]`` holds the settings that the value stands for. ``[[exclude]]`` leaves
 combinations out, ``[[include]]`` adds others, and ``replications`` repeats each with seeds of its
 own: replication k has the same seed on all other axes, so that systems can be compared pairwise.
-What is included may be repeated less often, as what is not drawn by chance.
+Included runs may be repeated less often, such as runs without chance.
 """
 
 from __future__ import annotations

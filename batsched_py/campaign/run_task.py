@@ -62,7 +62,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None = None
     """Where another process as back end leaves its logs; None: in a temporary folder."""
     provenance: dict[str, Any] = {}
-    """What is stored with the run beside what the worker knows."""
+    """Provenance that the worker does not know and that is stored with the run."""
 
 
 class RunFailed(Exception):  # noqa: N818 - it is not the program that failed

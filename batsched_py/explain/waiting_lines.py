@@ -26,7 +26,7 @@ class Line(msgspec.Struct, omit_defaults=True):
 
     begin: float
     end: float
-    """The next pass, when it was no longer so (seconds)."""
+    """The next pass, at which the reason was another one (seconds)."""
     decisions: int
     why: Why
     by: list[str]
@@ -122,8 +122,8 @@ def find_overtakers(jobs: Mapping[str, Life], life: Life, left: float) -> list[s
 def merge_passes(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
     """Merge successive passes with the same reason; ``left`` is when the wait ended.
 
-    Reservations that move are told apart as long as that gives at most ``most`` lines, then only
-    those of different jobs, then only the kinds of reasons.
+    Each place of a reservation has its own line if that gives at most ``most`` lines. Otherwise
+    each job that holds a reservation has one, and at last each kind of reason.
     """
     merged: list[Line] = []
     for key in (_exactly, _by_job, lambda waited: waited.held.why):

@@ -2,8 +2,8 @@
 
 A spreadsheet takes a cell that begins with ``=`` for a formula, which may start programs and send
 data away, and so it does with ``+``, ``-``, ``@`` and their wide forms. Names of users and jobs,
-labels and titles are anybody's. In tables for people an apostrophe before such a text says that it
-is one.
+labels and titles may come from anybody. In tables for readers an apostrophe before such a text says
+that it is one.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class PackedBatches(Generic[_Batch]):
         self._packed: list[bytes] = []
 
     def append(self, batch: _Batch) -> None:
-        """Pack a batch; raises :class:`InvariantError` for what is not data, such as a lock."""
+        """Pack a batch; raises :class:`InvariantError` for objects such as a lock."""
         try:
             content = pickle.dumps(batch, pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:

@@ -36,7 +36,7 @@ class Job(msgspec.Struct, eq=False, gc=False):
     size: int
     """Number of processors."""
     walltime: float | None
-    """Kill limit in seconds, None = no limit."""
+    """Time limit in seconds after which the job is killed; None = no limit."""
     estimate: float
     """Run time in seconds to plan with: the walltime unless the workload says otherwise, inf
     where nothing is known."""

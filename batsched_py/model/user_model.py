@@ -49,7 +49,7 @@ class EndedJob(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def walltime(self) -> float | None:
-        """Kill limit with which it was submitted, None = no limit."""
+        """Time limit after which the job is killed, as submitted; None = no limit."""
         return self.submitted.walltime
 
     @property

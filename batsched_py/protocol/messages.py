@@ -48,7 +48,7 @@ class JobDescription(
     """Number of processors. Batsim loads jobs of none, which cannot run."""
     profile: str
     walltime: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    """Kill limit, None = no limit."""
+    """Time limit after which the job is killed; None = no limit."""
     estimate: float | None = None
     """Run time that policies plan with; None = the walltime."""
     user: str | None = None

@@ -100,7 +100,7 @@ def convert_jobs(text: str) -> str:
 def _submit_at(row: dict[str, str], time: str) -> None:
     """Let a job have been submitted at another time, as far as its row has numbers."""
     try:
-        # Of the 1e-5 s that a job of no length counts with, a date of 64 bits keeps few digits.
+        # Of the 1e-5 s that a zero-length job counts with, a date of 64 bits keeps few digits.
         submit, start, execution, finish = (
             Decimal(text)
             for text in (time, row["starting_time"], row["execution_time"], row["finish_time"])
@@ -159,7 +159,7 @@ def make_schedule(jobs: Path, table: JobTable) -> str:
 
 
 def _of_jobs(table: JobTable, nb_jobs: float, *, switched: bool) -> dict[str, str]:
-    """Return what Batsim 4.2 says of the jobs of ``table`` and Batsim 5 otherwise, or wrongly.
+    """Return the values of ``table`` that Batsim 5 writes in another way than Batsim 4.2.
 
     ``nb_jobs`` are counted with each form of a job, ``switched`` says whether machines were. The
     makespan is the last end of a job; versions of Batsim count it from different times. The times

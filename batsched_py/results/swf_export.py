@@ -55,8 +55,8 @@ def write_result_log(
     The status is 1 for jobs that went well and 0 for those that failed or were killed. A rejected
     job never began: its status is 5 (cancelled), its wait, run time and allocation are unknown.
 
-    Job numbers are the jobs' ids where these are all numbers, so that jobs can be told in both
-    files, and replay breaks ties in the same way; else jobs are numbered from 1 in the order of
+    Job numbers are the jobs' ids where these are all numbers, so that both files name a job alike
+    and replay breaks ties in the same way; else jobs are numbered from 1 in the order of
     the lines. So are users, by their first job. Jobs of rare behaviour are among the lines, for
     they load the machine.
 

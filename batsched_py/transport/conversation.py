@@ -146,7 +146,7 @@ def serve(
             socket.reply(request, reply)
             deadline = monotonic() + limits.silence
     except BaseException as error:
-        with suppress(KeyboardInterrupt):  # nobody wants to wait; why we leave is still to be told
+        with suppress(KeyboardInterrupt):  # do not wait, but send the reason
             _take_leave(socket, simulator, make_refusal(str(error) or type(error).__name__))
         raise
 

@@ -46,7 +46,7 @@ class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
     profile: str
     """Name of the entry of :attr:`Workload.profiles` that says what it computes."""
     walltime: float | None = None
-    """Kill limit; None = no limit."""
+    """Time limit after which the job is killed; None = no limit."""
     estimate: float | None = None
     """Run time that policies plan with; None = they plan with the walltime."""
     user: str | None = None

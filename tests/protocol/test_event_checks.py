@@ -154,7 +154,7 @@ CASES = {
     ),
     "a machine goes twice": Case(
         [note(GONE, resources="0"), note(GONE, resources="0-1")],
-        f"{GONE} of '0', of which that was told already",
+        f"{GONE} of '0', which are in this state already",
     ),
     "machines that are no text": Case([note(GONE, resources=[1])], "is not a set of processors"),
     "gone after the last event": Case(

@@ -63,7 +63,8 @@ class Batsim5Side:
         return None if is_for_us else message
 
     def _is_early(self, event: m.Event, message: m.Message) -> bool:
-        """Return whether an event is a call before its time; the message gets the time of others."""
+        """Return whether an event is a call before its time; the message gets the time of
+        others."""
         time = read_exact_time(event.call_id) if isinstance(event, m.RequestedCall) else None
         if time is None:
             return False

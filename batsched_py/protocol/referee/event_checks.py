@@ -258,7 +258,7 @@ class EventChecks:
         told = machines & state.unavailable if goes else machines - state.unavailable
         if told:
             raise ProtocolError(
-                f"NOTIFY: {event.type} of {to_text(told)!r}, of which that was told already"
+                f"NOTIFY: {event.type} of {to_text(told)!r}, which are in this state already"
             )
         state.unavailable = state.unavailable | machines if goes else state.unavailable - machines
 

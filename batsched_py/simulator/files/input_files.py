@@ -32,7 +32,7 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     roles: Mapping[str, str] = {}
     """Roles of hosts by name, beside those in the platform file."""
     mmax: int = 0
-    """Use the first so many machines only; 0: all."""
+    """Number of machines to use, the first ones; 0: all."""
     mmax_workload: bool = False
     """Use as many machines as the largest of the workloads says."""
 

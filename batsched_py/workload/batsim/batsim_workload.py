@@ -77,7 +77,7 @@ def read_workload(
 
     Jobs are put in order of submission (ties in the order of the file). Fields that Batsim does
     not know go to :attr:`WorkloadJob.extra`, but for ``user``, ``finish_time`` (recorded end)
-    and ``estimate`` (run time that policies are told), seconds. Profiles that no job uses, and
+    and ``estimate`` (run time that policies plan with), seconds. Profiles that no job uses, and
     that are no part of a composed one, are dropped, as Batsim does. Jobs with a negative subtime
     are submitted at 0; with ``negative_subtimes`` they keep it, and have waited since then, as in
     Batsim.

@@ -28,7 +28,7 @@ from batsched_py.workload.logs.recorded_schedule import RecordedSchedule, record
 from batsched_py.workload.logs.swf import CANCELLED, SHOWN_LINES, UNKNOWN, SwfLog
 
 SHOWN = 5
-"""So many flurries and gaps of a kind have a flag each; a further flag counts the others."""
+"""Most flurries and gaps of a kind that have a flag each; a further flag counts the others."""
 
 
 class Flag(msgspec.Struct, frozen=True):

@@ -339,7 +339,7 @@ def _split_header(content: bytes) -> tuple[list[str], int]:
     header: list[str] = []
     start = 0
     for line in BytesIO(content):
-        text = line.decode("latin-1").strip()  # names of people: any byte is a letter
+        text = line.decode("latin-1").strip()  # names of users: any byte is a letter
         if text and text[0] != ";":
             break
         if text:
