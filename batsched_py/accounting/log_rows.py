@@ -57,7 +57,7 @@ class LogRows:
     def count_repeated(self, nb_rows: int) -> None:
         """Count the repeated records, given that ``nb_rows`` rows differ."""
         if repeated := self._rows.nb_rows - nb_rows:
-            self._tally.dropped["records that came again, as where exports overlap"] += repeated
+            self._tally.dropped["repeated records, for example where exports overlap"] += repeated
 
     def log_lines(self) -> Iterator[list[int]]:
         """Yield the 18 fields of each job, numbered from 1; second 0 is the first submission."""

@@ -97,7 +97,7 @@ def _parts(text: str) -> Iterator[list[str]]:
     while at < len(text):
         match = _PART.match(text, at)
         if not match:
-            raise ValueError(f"{text[:60]!r} is no set of nodes")
+            raise ValueError(f"{text[:60]!r} is not a set of nodes")
         part = _RANGES.split(match[1])
         if sum(map(len, part[::2])) + len(part) // 2 > _LONGEST_NAME:  # a digit or more of each
             raise ValueError(f"{text[:60]!r} is too long for the name of a node")
@@ -110,7 +110,7 @@ def _bounds(ranges: str) -> Iterator[tuple[int, int, int]]:
     for text in ranges.split(","):
         match = _RANGE.fullmatch(text)
         if not match or int(match[1]) > int(match[2] or match[1]):
-            raise ValueError(f"{text[:60]!r} is no range of nodes")
+            raise ValueError(f"{text[:60]!r} is not a range of nodes")
         yield int(match[1]), int(match[2] or match[1]), len(match[1])
 
 

@@ -26,11 +26,11 @@ class Member(
     """One campaign of a collection of campaigns."""
 
     name: str
-    """With which it alone is run."""
+    """The name or path with which it is run alone."""
     logs: tuple[str, ...] = ()
-    """Instead of those of its file."""
+    """Instead of the file's."""
     replications: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Instead of those of its file."""
+    """Instead of the file's."""
 
     @property
     def label(self) -> str:
@@ -99,7 +99,7 @@ def _members(named: object) -> list[Member]:
         raise CampaignError((), "campaigns", message)
     members = [_read_member(of) for of in named]
     if len({member.folder for member in members}) < len(members):
-        raise CampaignError((), "campaigns", f"campaigns = {named!r}: one is there twice")
+        raise CampaignError((), "campaigns", f"campaigns = {named!r}: one is listed twice")
     return members
 
 
@@ -118,6 +118,6 @@ def _found(path: Path, name: str) -> Path:
     except UsageError as error:
         raise CampaignError((), "campaigns", f"campaigns: {error}") from None
     if "campaigns" in parse_toml(read_text(file, CampaignFileError), file, CampaignFileError):
-        message = f"campaigns: {name} is a file of campaigns itself; name those that it names"
+        message = f"campaigns: {name} lists campaigns itself: list its campaigns here instead"
         raise CampaignError((), "campaigns", message)
     return file
