@@ -63,7 +63,7 @@ class DecisionProcess(System):
         self._dilated: DilatedJobs | None = None
         """None unless the policy may let jobs run longer."""
         self._refused: Refusal | None = None
-        """What the other side cannot register; None: it says so itself, it is our simulator."""
+        """Explains what Batsim cannot register; None: the embedded simulator checks it itself."""
         self._killed: set[str] | None = None
         """Running jobs that were killed, where Batsim aborts on a second time."""
         self._ended = self._more_static_jobs = False
@@ -109,7 +109,7 @@ class DecisionProcess(System):
         return m.Message(self.now, self._reply)
 
     def _finish_registration(self) -> None:
-        """Tell Batsim when no user can submit any more."""
+        """Notify Batsim when no user can submit any more."""
         may_dilate = self._dilated is not None and (self._more_static_jobs or len(self.queue))
         if self._registering and self._users_due == inf and not (self._of_users or may_dilate):
             self._registering = False
@@ -124,7 +124,7 @@ class DecisionProcess(System):
         config = event.config
         if config.get("redis-enabled"):
             raise ProtocolError(
-                "Batsim keeps its jobs in redis, which is not read here: start it without "
+                "Batsim keeps its jobs in redis, which is not supported: start it without "
                 "--enable-redis"
             )
         if self._six_decimals and event.is_batsim5:
@@ -144,8 +144,8 @@ class DecisionProcess(System):
             return
         if not self._registering:
             raise ProtocolError(
-                f"{type(self.scheduler).__name__} lets jobs run longer in some places, in a "
-                "form that is registered then: start Batsim with --enable-dynamic-jobs"
+                f"{type(self.scheduler).__name__} may let jobs run longer on some sites, which "
+                "needs dynamic jobs: start Batsim with --enable-dynamic-jobs"
             )
         self._dilated = DilatedJobs(
             event.profiles,

@@ -173,7 +173,7 @@ class RecordedUsers:
     def _job(
         self, description: m.JobDescription, profiles: dict[str, dict[str, Any]]
     ) -> WorkloadJob:
-        """Return what the process makes ``description`` from; ``profiles`` came with it."""
+        """Return the workload job of ``description``; ``profiles`` came with it."""
         name = description.id.removeprefix(f"{DYNAMIC}!")
         profile = description.profile
         if not self._reuse:  # the process has appended the job's name

@@ -27,7 +27,7 @@ class PackedBatches(Generic[_Batch]):
             content = pickle.dumps(batch, pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
             raise InvariantError(
-                f"what a job carries in extra cannot be kept: {error}; expected plain data"
+                f"the further fields of a job cannot be stored: {error}; expected plain data"
             ) from error
         self._packed.append(zlib.compress(content, level=1))
 

@@ -22,7 +22,7 @@ from batsched_py.errors import OutputError, UsageError
 from batsched_py.support.terminal_text import say
 
 _LINES = 4096
-"""Written together, since each write takes longer than a line."""
+"""Lines that are written together, since each write takes longer than a line."""
 
 
 def write_whole(path: str | Path, content: str | bytes, *, sync: bool = True) -> None:
@@ -131,7 +131,7 @@ def locked(folder: str | Path, *, shared: bool = False) -> Iterator[None]:
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(f"{folder} is in use by another run: wait for its end") from None
+            raise OutputError(f"{folder} is in use by another run: wait until it ends") from None
         except OSError:  # a file system without locks
             pass
         yield
@@ -192,4 +192,4 @@ def keep_inputs(output: Path, *inputs: Path) -> None:
     """Raise :class:`UsageError` if ``output`` is one of the input files."""
     for path in inputs:
         if output.exists() and path.exists() and output.samefile(path):
-            raise UsageError(f"{output}: that is the input; expected another file to write")
+            raise UsageError(f"{output} is the input: expected another file to write")

@@ -59,7 +59,7 @@ def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:
     if not callable(scheduler.dilates):
         raise PluginError(
             f"{type(scheduler).__name__}.dilates is {scheduler.dilates!r}: expected a method that "
-            "takes sites and tells whether jobs may run longer there"
+            "takes sites and returns whether jobs may run longer there"
         )
     return scheduler.dilates(sites)
 
