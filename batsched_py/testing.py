@@ -220,7 +220,7 @@ def _read(row: str, seconds: float) -> tuple[str, DrawnJob, float | None]:
     job = _ROW.fullmatch(row)
     line = _LINE.fullmatch(job["line"]) if job else None
     if job is None or line is None:
-        raise UsageError(f"{row!r} is no row of a drawing: expected such as 'A 3 | ..####--'")
+        raise UsageError(f"{row!r} is not a row of a drawing: expected such as 'A 3 | ..####--'")
     submit = len(line["before"]) * seconds
     if line["runs"] is None:
         return job["name"], DrawnJob(submit, int(job["size"]), seconds), None

@@ -96,7 +96,7 @@ def test_a_rejection_that_was_not_drawn() -> None:
 
 @pytest.mark.parametrize("row", ["A |##", "A 1 ##", "A 1 |# #", "A 1 |", "A 1 |#.."])
 def test_what_is_no_drawing(row: str) -> None:
-    with pytest.raises(UsageError, match="no row"):
+    with pytest.raises(UsageError, match="not a row"):
         assert_drawing(Fcfs(), row, processors=1)
 
 

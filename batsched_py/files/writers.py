@@ -192,4 +192,4 @@ def keep_inputs(output: Path, *inputs: Path) -> None:
     """Raise :class:`UsageError` if ``output`` is one of the input files."""
     for path in inputs:
         if output.exists() and path.exists() and output.samefile(path):
-            raise UsageError(f"{output} is the input: expected another file to write")
+            raise UsageError(f"{output}: this is the input; expected another file to write")

@@ -25,7 +25,7 @@ from batsched_py.workload.machine_description import PARTITION, MachineDescripti
 
 _COMPLETED, _FAILED = 1, 0
 _NAMED = ("group", "queue", PARTITION)
-"""Fields that policies may see of a job."""
+"""Fields of a job that policies may see."""
 _PLURALS = {"job_number": "jobs", "user": "users", "group": "groups", "queue": "queues"}
 _NUMBER = re.compile(r"[1-9]\d{0,14}")
 _USER = re.compile(r"-1|0|[1-9]\d{0,14}")
@@ -152,7 +152,7 @@ def _numbers(texts: Iterable[str], form: re.Pattern[str]) -> dict[str, int]:
 
 
 def _lost_names(names: dict[str, dict[str, int]]) -> list[str]:
-    """Return notes on names that are numbers now."""
+    """Return notes on names that became numbers."""
     return [
         f"{plural} are numbered by their first job in this log; their names were lost"
         for field, plural in _PLURALS.items()

@@ -101,7 +101,7 @@ def find_first_difference(
     answer = _with_referee(conversation.reply) if strict else conversation.reply
     for turn in turns:
         if turn.reply is None:
-            theirs = Counter([f"no reply of the protocol: {turn.error}"])
+            theirs = Counter([f"not a reply of the protocol: {turn.error}"])
         else:
             theirs = read_decisions(turn.reply)
         try:

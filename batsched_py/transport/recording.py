@@ -94,7 +94,7 @@ def read_exchange(path: str | Path) -> list[Record]:
         for number, line in enumerate(read_bytes(path).splitlines(), start=1)
     ]
     if not records:
-        raise InputError(f"{path}: there is no message in it")
+        raise InputError(f"{path} has no messages: expected a recorded exchange")
     return records
 
 

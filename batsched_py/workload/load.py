@@ -38,8 +38,8 @@ def load_workload(
     path = Path(path)
     if not os.path.exists(path):
         raise UsageError(
-            f"no file {path}; expected an SWF log or a Batsim workload (`batsched-py logs list` "
-            "shows the logs that can be fetched)"
+            f"there is no file {path}; expected an SWF log or a Batsim workload (`batsched-py logs "
+            "list` shows the logs that can be fetched)"
         )
     if is_batsim_json(path):
         workload = read_workload(path)

@@ -254,7 +254,7 @@ def write_event(event: m.Event) -> _Written:
         return event.type, event.data
     write = _WRITERS.get(type(event))
     if write is None:
-        raise ProtocolError(f"{event.tag} is no event of Batsim 5")
+        raise ProtocolError(f"{event.tag} is not an event of Batsim 5")
     return write(event)
 
 
@@ -333,7 +333,7 @@ def _write_notice(event: m.Notify) -> _Written:
         if event.type == notice:
             return name, {}
     if "data" not in event.details:
-        raise ProtocolError(f"NOTIFY {event.type} is no event of Batsim 5")
+        raise ProtocolError(f"NOTIFY {event.type} is not an event of Batsim 5")
     return "ExternalEventOccurredEvent", {
         "id": event.details.get("id", ""),
         "external_event_type": "GenericExternalEvent",

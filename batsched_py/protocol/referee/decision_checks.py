@@ -88,7 +88,7 @@ class DecisionChecks:
         kind = type(decision)
         check = self._checks.get(kind)
         if check is None:
-            raise ProtocolError(f"{kind.__name__} is no decision of this version of Batsim")
+            raise ProtocolError(f"{kind.__name__} is not a decision of this version of Batsim")
         if state.stopped:
             return
         if not state.ended:

@@ -34,7 +34,7 @@ class _Type(msgspec.Struct, frozen=True):
     file_fields: dict[str, str] = {}
     """Those that are called otherwise in files, too."""
     fixed: dict[str, str] = {}
-    """Fields that tell this type from others that Batsim 5 has under the same name."""
+    """Fields that distinguish this type from others that Batsim 5 has under the same name."""
 
 
 _AMOUNTS = {"cpu": "computation_amount", "com": "communication_amount"}
@@ -117,9 +117,9 @@ def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any
     names = {kind.file_fields.get(field, field): field for field in kind.fields}
     read = {"type": name, **_take(content, names)}
     if kind.fields is _AMOUNTS and (missing := [field for field in _AMOUNTS if field not in read]):
-        raise WorkloadError(f"there is no {missing[0]}: Batsim 5 wants both, cpu and com")
+        raise WorkloadError(f"there is no {missing[0]}: Batsim 5 needs both, cpu and com")
     if isinstance(code := content.get("ret"), int) and code < -1:
-        raise WorkloadError(f"ret is {code}: Batsim 5 stops when a job ends with that")
+        raise WorkloadError(f"ret is {code}: Batsim 5 stops when a job ends with it")
     _to_batsim4(read, workload)
     return read | content | parse_free_fields(free, taken=read)
 
@@ -165,7 +165,7 @@ def to_event(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, 
 def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
     """Return workload, name and content of a profile in a message.
 
-    Raises :class:`WorkloadError` for a value that is no profile, and for a type that Batsim 4.2
+    Raises :class:`WorkloadError` for a value that is not a profile, and for a type that Batsim 4.2
     does not have.
     """
     workload, mark, name = str(said.get("id")).partition("!")

@@ -27,7 +27,7 @@ from batsched_py.workload.batsim.batsim5_profiles import (
 )
 
 _FIELDS = ("id", "subtime", "res", "profile", "walltime")
-"""Fields of a job that Batsim 5 reads, beside the free one."""
+"""Fields of a job that Batsim 5 reads, except the free one."""
 
 
 def is_of_batsim5(profiles: Mapping[str, Any]) -> bool:
@@ -71,7 +71,7 @@ def job_to_batsim5(
     ids = {"id": fields["id"], "profile": fields["profile"]}
     _check_names(where, [ids["profile"]])
     full = {field: make_full_id(name, workload) for field, name in ids.items()}
-    # Files of Batsim 4.2 keep a walltime of -1, which is no limit.
+    # Files of Batsim 4.2 keep a walltime of -1, which means no limit.
     others = {name: value for name, value in free.items() if name != "walltime"}
     return {**fields, **full, **make_extra_member(others)}
 
@@ -129,7 +129,7 @@ def _job(where: str, job: Any, workload: str, dropped: set[str]) -> Any:
     if is_number(limit := read.get("walltime")) and limit <= 0:
         raise WorkloadError(
             f"{where} (id {quote(job.get('id'))}): walltime is {quote(limit)}, expected seconds "
-            "above 0, or none at all where there is no limit"
+            "above 0, or no walltime if there is no limit"
         )
     if isinstance(read.get("profile"), str):
         read["profile"] = _bare(f"{where}: profile", read["profile"], workload)

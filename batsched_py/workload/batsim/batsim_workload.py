@@ -188,7 +188,7 @@ def _jobs(
         where = f"{path}: jobs[{index}]{'' if job_id is None else f' (id {quote(job_id)})'}"
         job = _job(where, item, workload)
         if job.id in seen:
-            raise WorkloadError(f"{where}: job {job.id!r} is there already; expected another id")
+            raise WorkloadError(f"{where}: job {job.id!r} exists already; expected another id")
         seen.add(job.id)
         _check_use(where, job, profiles)
         jobs.append(job)
@@ -204,7 +204,7 @@ def _job(where: str, item: Any, workload: str) -> WorkloadJob:
     user = item.get("user")
     is_named = isinstance(user, str) or is_integer(user)
     typed = _TYPED | {"user"} if is_named else _TYPED
-    # A walltime of -1 is no walltime, but was said.
+    # A walltime of -1 means no limit, but is a value of the file.
     extra = {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
     return WorkloadJob(
         id=_short_id(where, str(fields.id), workload),

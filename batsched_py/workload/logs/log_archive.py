@@ -124,7 +124,7 @@ def _hint_at_one_beside(path: Path) -> str:
 
 @extra("logs")
 def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) -> Path:
-    """Return a log of :func:`read_catalogue`, downloading it into the cache if it is not at hand.
+    """Return a log of :func:`read_catalogue`, downloading it into the cache if it is not there.
 
     What was downloaded must be readable and the log as known (number of jobs, SHA-256 of its
     content). Raises :class:`UsageError` for an unknown name and :class:`LogError` if it cannot be

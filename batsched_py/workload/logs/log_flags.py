@@ -161,7 +161,7 @@ def _repeated(log: SwfLog) -> list[Flag]:
     mask = np.append(False, alike) & (log.column("run_time") > MINUTE)
     if not mask.any():
         return []
-    text = "ran for more than a minute, and like the job before in all but the number"
+    text = "ran for more than a minute, and equal the job before in all but the number"
     return [_of_jobs(log, "repeated lines", mask, text)]
 
 

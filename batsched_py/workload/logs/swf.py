@@ -275,14 +275,14 @@ def log_from_rows(
     order = np.argsort(data[:, 1], kind="stable")
     moved = int((order != np.arange(len(order))).sum())
     if moved:
-        notes.append(f"submit times were not in order: {moved} jobs changed place by sorting them")
+        notes.append(f"submit times were not in order: sorting moved {moved} jobs")
         data, lines = data[order], lines[order]
     log = SwfLog(path, header, data, lines, notes, left_out)
     if not log.says_size:
         source = "MaxNodes" if log._machine("MaxNodes") else "the size of the largest job"
-        said = log.header_field("MaxProcs")
-        is_number = said is not None and re.match("0*[1-9]", said)
-        what = f"MaxProcs {said[:30]} is too large" if said and is_number else "no MaxProcs"
+        value = log.header_field("MaxProcs")
+        is_number = value is not None and re.match("0*[1-9]", value)
+        what = f"MaxProcs {value[:30]} is too large" if value and is_number else "no MaxProcs"
         notes.append(f"{what} in the header: {log.max_processors} processors from {source}")
     return log
 

@@ -70,8 +70,8 @@ def log_from_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfL
 
     if not isinstance(frame, pd.DataFrame):
         raise UsageError(
-            f"{quote(frame)} is no input: expected a log's name, the path of a file, a Workload or "
-            "a pandas DataFrame"
+            f"{quote(frame)} is not an input: expected a log's name, the path of a file, a "
+            "Workload or a pandas DataFrame"
         )
     if frame.index.name is not None and _field_of(frame.index.name) is not None:
         frame = frame.reset_index()
@@ -142,7 +142,7 @@ def _columns(frame: pd.DataFrame) -> tuple[dict[str, pd.Series[Any]], list[str]]
             f"{NAME}: no column {', '.join(missing)}{hint}; found {found[:200]}; expected some of "
             f"{', '.join(FIELDS)}"
         )
-    notes = [f"columns that are none of SWF were not read: {', '.join(others)}"] if others else []
+    notes = [f"columns that SWF does not have were not read: {', '.join(others)}"] if others else []
     return {field: frame.iloc[:, place] for field, place in places.items()}, notes
 
 
