@@ -110,7 +110,7 @@ def test_reservations_are_followed_or_noted(policy: str) -> None:
         settings["sites"] = "4"
     asked = simulate(with_extras({}, {"reserved_start": 200}, {"reserved_end": 500}), **settings)
     plain = simulate(with_extras({}, {}, {}), **settings)
-    is_noted = noted(asked, f"2 jobs ask for an advance reservation, which {policy} does not support")
+    is_noted = noted(asked, f"2 jobs ask for an advance reservation, which {policy} does not")
     assert is_noted == (starts(asked) == starts(plain))
     assert not noted(plain, "reservation")
 
