@@ -30,7 +30,7 @@ from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 class DecisionProcess(System):
     """Replies to Batsim's messages with the decisions of ``scheduler``, and the jobs of ``users``.
 
-    ``six_decimals`` says that messages come from a program, with times of six decimals unless it
+    ``six_decimals``: messages come from a program, with times of six decimals unless it
     announces exact ones: calls are then asked for at such times, and what Batsim cannot register
     is refused. All else is as in :class:`~batsched_py.model.system.System`.
     """
@@ -97,7 +97,7 @@ class DecisionProcess(System):
                 if handler is not None:
                     handler(event)
                 elif type(event) is m.JobSubmitted:
-                    submissions.append(event)  # else it says nothing that the policy could use
+                    submissions.append(event)  # else it has nothing that the policy could use
             if self.users is not None:
                 self.ask_users(self.users)
             if submissions:  # after all ends and users, wherever they stand
@@ -185,7 +185,7 @@ class DecisionProcess(System):
         self.job_ended(job, event.job_state)
 
     def _submit_all(self, submissions: list[m.JobSubmitted]) -> None:
-        """Take the jobs that were not registered here: Batsim may repeat those that were."""
+        """Take the jobs that were not registered here: Batsim may repeat registered ones."""
         users, dilated = self.users is not None, self._dilated is not None
         for event in submissions:
             job_id = event.job_id

@@ -41,10 +41,10 @@ class SeenNodes:
         self.partitions: set[int] = set()
         """Whose jobs named their nodes."""
         self.unread = 0
-        """Texts that are no sets of nodes, or of too many."""
+        """Texts that are not sets of nodes, or of too many."""
 
     def see(self, partition: int, text: str, cores: int, nodes: int) -> None:
-        """Add the nodes of a job; count a text that is no set of nodes."""
+        """Add the nodes of a job; count a text that is not a set of nodes."""
         each = ceil(cores / nodes) if cores > 0 and nodes > 0 else 1
         known = (partition, text, each)
         if not text or known in self._texts:
@@ -78,7 +78,7 @@ class SeenNodes:
 def expand_nodes(text: str) -> list[str]:
     """Return the names of a set of nodes.
 
-    The names are counted before any is made. Raises :class:`ValueError` for what is no such set,
+    The names are counted before any is made. Raises :class:`ValueError` for another text,
     for one of more than :data:`MOST_NODES`, and for names longer than those of hosts.
     """
     parts = list(_parts(text))

@@ -68,7 +68,7 @@ class SiteClock:
     ) -> tuple[int, int, int]:
         """Choose submission, start and end among the possible times; -1 where there is none.
 
-        Of those in an hour that comes twice it is the first for which ``submit <= start <= end``
+        For times in an hour that comes twice it is the first for which ``submit <= start <= end``
         and the end is one of ``lengths`` (seconds, if they are known) after the start.
         """
         none = (UNKNOWN,)

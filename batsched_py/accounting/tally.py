@@ -15,7 +15,7 @@ class Tally:
 
     def __init__(self, *, skip_bad_lines: bool = False, show_values: bool = True) -> None:
         self.dropped: Counter[str] = Counter()
-        """Records that are no job of the log."""
+        """Records that are not jobs of the log."""
         self.noted: Counter[str] = Counter()
         """Jobs, or times of them, that are in the log."""
         self.lines = 0

@@ -120,8 +120,8 @@ def find_campaign(text: str) -> Path:
             f"the study {study} has no campaign file {file!r}{did_you_mean(file, files)}; it has: "
             + ", ".join(files)
         )
-    beside = Path(f"{text}.toml")
-    hint = f" (did you mean {str(beside)!r}?)" if is_file(beside) else did_you_mean(study, studies)
+    toml = Path(f"{text}.toml")
+    hint = f" (did you mean {str(toml)!r}?)" if is_file(toml) else did_you_mean(study, studies)
     raise UsageError(
         f"there is no campaign file {text!r}{hint}; expected a TOML file "
         f"or a study: {', '.join(studies)}"
@@ -139,8 +139,8 @@ def read_campaign(
     """Read a campaign file; ``logs`` replaces its axis of logs, ``quick`` takes its small size.
 
     ``instead`` are settings that every run has instead of the file's, where not None;
-    ``replications`` is how often each combination is repeated instead of as the file says. A
-    combination that the file repeats less often is repeated at most as often as the file says.
+    ``replications`` is how often each combination is repeated, instead of the file's number. A
+    combination that the file repeats less often is repeated at most that often.
 
     Raises :class:`CampaignFileError` naming the file, the line and the key.
     """
@@ -158,7 +158,7 @@ def read_campaign(
             raise UsageError(f"{path} has no replications: expected a key 'replications' in it")
         _check_variants(content)
         given = {key: value for key, value in (instead or {}).items() if value is not None}
-        # Labels say what is run: those of what is given here too.
+        # Labels name what is run, also what is given here.
         labelled: dict[str, Any] = {key: given[key] for key in given if key in content["run"]}
         labelled |= {"log": logs} if logs else {}
         replaced |= labelled
@@ -252,16 +252,16 @@ def _read(path: Path, texts: dict[str, str], studies: list[_Study]) -> dict[str,
             )
         return content
     base = _base(path.parent, extended, texts, studies)
-    base.pop("name", None)  # each file has its own, and so a folder of its own
+    base.pop("name", None)  # each file has its own name, and so its own folder
     return _over(base, content)
 
 
 def _base(
     folder: Path, extended: Any, texts: dict[str, str], studies: list[_Study]
 ) -> dict[str, Any]:
-    """Return the content of an extended file: one beside that which extends it, or a study's.
+    """Return the content of an extended file: one in ``folder``, or a study's.
 
-    What is beside the latter is named by its whole path then. Keys of a study that are about its
+    Files of a study are named by their whole paths then. Keys about the study's
     own runs are left out: see :func:`_take_over`. Raises :class:`CampaignError`.
     """
     if isinstance(extended, str) and is_file(folder / extended):

@@ -65,7 +65,7 @@ class Collection(msgspec.Struct):
 def read_collection(path: Path) -> Collection | None:
     """Read a file that lists campaigns; None if it is a campaign file itself.
 
-    ``campaigns`` lists files beside it, or studies that come with the project; with logs or
+    ``campaigns`` lists files in its folder, or studies that come with the project; with logs or
     replications instead of theirs as ``{ campaign = "FILE", log = ["LOG"], replications = 10 }``.
 
     Raises :class:`CampaignFileError` naming the file and the line.
@@ -112,9 +112,9 @@ def _read_member(of: object) -> Member:
 
 
 def _found(path: Path, name: str) -> Path:
-    beside = path.parent / name
+    sibling = path.parent / name
     try:
-        file = beside if is_file(beside) else find_campaign(name)
+        file = sibling if is_file(sibling) else find_campaign(name)
     except UsageError as error:
         raise CampaignError((), "campaigns", f"campaigns: {error}") from None
     if "campaigns" in parse_toml(read_text(file, CampaignFileError), file, CampaignFileError):

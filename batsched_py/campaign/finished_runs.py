@@ -122,7 +122,7 @@ def write_run(folder: Path, files: Mapping[str, bytes], error: str | None) -> No
 def _clear(folder: Path) -> None:
     """Remove what an attempt before left, only now: until then it is known that it failed.
 
-    What another process as back end left is in a folder of its own, which it clears itself.
+    Files of another process as back end are in a separate folder, which it clears itself.
     """
     (folder / RUN_JSON).unlink(missing_ok=True)  # first: without the others it would be damaged
     if folder.is_dir():

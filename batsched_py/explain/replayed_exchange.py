@@ -53,7 +53,7 @@ def find_beginning(turns: list[Turn]) -> m.SimulationBegins:
 
 
 def has_six_decimals(turns: Iterable[Turn]) -> bool:
-    """Return whether the recorded replies have times of six decimals, as those to Batsim have."""
+    """Return whether the recorded replies have times of six decimals, as replies to Batsim have."""
     times = (time for turn in turns for event in turn.reply.events for time in _times(event))
     return all(time == round(time, 6) for time in times)
 

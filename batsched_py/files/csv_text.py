@@ -37,7 +37,7 @@ _MUST_QUOTE = re.compile(f"[{_MARKS}]").search
 def quote_field(text: str) -> str:
     """Return a field, quoted if it needs quotes (names of jobs may have commas).
 
-    The ``csv`` of Python before 3.13 does not for a line break that is no end of a line there.
+    The ``csv`` of Python before 3.13 does not for a line break that does not end a line there.
     """
     return '"' + text.replace('"', '""') + '"' if _MUST_QUOTE(text) else text
 

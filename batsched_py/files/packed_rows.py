@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-import zlib  # noqa: TID251 - unpacks our own bytes only
+import zlib  # noqa: TID251 - unpacks its own bytes only
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 

@@ -2,7 +2,7 @@
 
 What is written is on the disk before it takes the place of what was there: after a crash of the
 machine, too, there is the old file or the new one, not an empty one. That the new one is there
-needs :func:`sync_folder`; it is for files that say that work is done. Both wait for the disk, which
+needs :func:`sync_folder`; it is for files that mark work as done. Both wait for the disk, which
 is not for what is made again if it is not whole.
 """
 
@@ -30,7 +30,7 @@ def write_whole(path: str | Path, content: str | bytes, *, sync: bool = True) ->
 
     Creates parent folders and replaces an existing file. Raises :class:`OutputError`; then
     nothing is left behind and an existing file is as it was. Without ``sync`` the file may be empty
-    after a crash of the machine. Bytes of a name that are no UTF-8 are written as escapes.
+    after a crash of the machine. Bytes of a name that are not UTF-8 are written as escapes.
     """
     if isinstance(content, str):
         content = content.encode(errors="backslashreplace")
@@ -104,7 +104,7 @@ def _is_device(path: Path) -> bool:
 
 
 def _part_of(path: Path) -> Path:
-    """Return a new hidden name beside a file, no longer than a name may be."""
+    """Return a new hidden name in the folder of a file, short enough for the system."""
     name = os.fsencode(path.name)[:80].decode(errors="ignore")
     return path.with_name(f".{name}.{secrets.token_hex(8)}.part")
 

@@ -81,7 +81,7 @@ def area_turnaround_per_job(table: JobTable) -> float:
 def area_turnaround_per_processor(table: JobTable) -> float:
     """AWRT as Schlagkamp prints it: ``sum p w r / sum w``.
 
-    Its unit shows that it is no mean: see :func:`mean_turnaround_time_by_area` for the usual one.
+    Its unit shows that it is not a mean: :func:`mean_turnaround_time_by_area` is the usual one.
 
     Unit: s^2. Source: Schlagkamp 2015 (as printed).
     """

@@ -28,7 +28,7 @@ class WholeNodes(Site):
         super().__init__(part.processors, part.name, shared=shared)
         self._unit = part.unit
         self._idle = make_pool(part.processors)
-        """Processors here on which nothing runs, whatever becomes of the rest of their nodes."""
+        """Processors here on which nothing runs, even if the rest of their nodes is in use."""
         self._holds: dict[int, tuple[ProcessorSet, int]] = {}
         """All processors of the nodes of each job that runs here, by its number; as bits, too."""
         self._held = 0

@@ -37,7 +37,7 @@ class ExplainingScheduler(Scheduler, Protocol):
         """Return the reason why ``job`` still waits after the pass at ``now``.
 
         It is called after a pass, with the queue and the machine that the pass has left, and must
-        not change anything. None says that nothing is known.
+        not change anything. None means that nothing is known.
         """
 
 
@@ -81,7 +81,7 @@ class CountingScheduler(Scheduler, Protocol):
     """A policy that counts what it does."""
 
     def statistics(self) -> Mapping[str, Any]:
-        """Return the counters, asked for once, after the simulation.
+        """Return the counters, once after the simulation.
 
         They are written to ``_run.json`` under ``statistics``, so JSON must be able to hold them.
         """

@@ -55,7 +55,7 @@ class System(ABC):
     order of the user model). ``sites`` are the grid sites of the machine, if any. ``description``
     is the content of a machine file, with limits of jobs. ``budgets`` are limits that end endless
     work; ``nb_recorded`` jobs may be submitted before the budget of jobs counts. ``speed_factor``
-    is by how much the processors are faster than those that the jobs were recorded on.
+    is the speed of the processors as a multiple of the recorded machine's.
     """
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
@@ -377,7 +377,7 @@ class System(ABC):
         """Add the time to errors of plug-ins, and make an error of a SystemExit."""
         try:
             yield
-        except SystemExit as error:  # only a plug-in can have asked for that
+        except SystemExit as error:  # only a plug-in can have raised it
             raise InvariantError(
                 f"the policy or the user model raised SystemExit({error})"
             ) from error

@@ -84,8 +84,7 @@ def to_bits(processors: ProcessorSet) -> int:
 
 
 def _lowest_bounds(bits: int, count: int) -> tuple[int, ...]:
-    """Return the bounds of the ``count`` lowest bits that are set; ``bits`` has at least
-    ``count``."""
+    """Return the bounds of the ``count`` lowest bits that are set; there must be enough."""
     bounds: list[int] = []
     while count:
         lowest = bits & -bits

@@ -152,7 +152,7 @@ def find_lowest(bounds: Bounds, count: int) -> tuple[int, ...]:
         if first + count <= end:
             return (*bounds[:at], first, first + count)
         count -= end - first
-    raise ValueError(f"{count} processors too many were asked for")
+    raise ValueError(f"{count} more processors were requested than there are")
 
 
 INSIDE, OUTSIDE = 1, 0
@@ -160,7 +160,7 @@ INSIDE, OUTSIDE = 1, 0
 
 
 def cut_bounds(few: Bounds, many: Bounds, side: int) -> list[int]:
-    """Return the bounds of the parts of ``few`` inside or outside of ``many``, as ``side`` says."""
+    """Return the bounds of the parts of ``few`` inside or outside of ``many``, by ``side``."""
     pieces: list[int] = []
     for at in range(0, len(few), 2):
         first, end = few[at], few[at + 1]

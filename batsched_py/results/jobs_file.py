@@ -48,11 +48,11 @@ def read_jobs(
 ) -> JobTable:
     """Read a ``_jobs.csv`` of batsched-py, Batsim 4.2 or Batsim 5, in order of completion.
 
-    Where it has no users, ``PREFIX_users.csv`` beside it has our columns; without that, it is not
+    Where it has no users, ``PREFIX_users.csv`` next to it has the added columns; else it is not
     known who submitted a job, nor when it was recorded. Where it does not say which jobs are
     measured, it follows from their behaviour. ``PREFIX_run.json`` has the ``sites`` unless they are
     given. Columns that are not ``needed`` may be missing, others may be there. Raises
-    :class:`InputError`, which names file, line and column, for what is no such file, and if the
+    :class:`InputError`, which names file, line and column, for another file, and if the
     run is not whole (:mod:`.whole_run`).
     """
     path = Path(path)
@@ -177,7 +177,7 @@ def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:
 
 
 def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
-    """Return the columns with each job once, by its own name, whatever form of it ran."""
+    """Return the columns with each job once, by its own name, in whichever form it ran."""
     if PLACED not in texts.get("workload_name", ()) or "metadata" not in texts:
         return numbers, texts
     if "job_id" not in texts:

@@ -143,10 +143,8 @@ def parse_batsim5_summary(schedule: str, where: Path) -> dict[str, str]:
 def _size_of_summary(path: Path) -> int:
     try:
         text = read_text(path)
-        values = (
-            parse_batsim5_summary(text, path) if path.suffix == ".json" else parse_summary(text)
-        )
-        return int(values["nb_computing_machines"])
+        row = parse_batsim5_summary(text, path) if path.suffix == ".json" else parse_summary(text)
+        return int(row["nb_computing_machines"])
     except (ValueError, KeyError, InputError):
         raise InputError(
             f"{path}: no number of processors found; give it with {parameter('nodes')}"

@@ -42,9 +42,9 @@ def write_result_log(
     """Write the jobs of a simulation as an SWF log, gzipped if ``path`` ends with ``.gz``.
 
     ``table`` is as it was read or is written, ``settings`` are those of ``PREFIX_run.json``, and
-    ``machine`` is what the machine file says, if there was one. ``exact`` has the times with all
-    digits, in the same rows; ``fields`` are the names of the further fields of the jobs. A replay
-    of the log under the same settings gives the same schedule, but for what the returned sentences
+    ``machine`` is the content of the machine file, if there was one. ``exact`` has the times with
+    all digits, in the same rows; ``fields`` are the names of the further fields of the jobs. A
+    replay with the same options gives the same schedule, but for what the returned sentences
     name, see :func:`~batsched_py.results.swf_losses.find_losses`; they are in the header too.
 
     The lines are in order of submission. Times are those of ``PREFIX_jobs.csv``, so they are exact

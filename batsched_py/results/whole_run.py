@@ -3,8 +3,8 @@
 ``PREFIX_run.json`` is written last. Its member ``files`` has size and SHA-256 of every other file
 of the run, and its last member, ``sha256``, is the digest of all bytes of the file before that
 member. So the check finds files that were cut, changed, removed, or taken from another run. The
-same seal, without ``files``, is on a campaign's ``campaign.json``. It is no signature: anybody who
-can write to a folder can make results up.
+same seal, without ``files``, is on a campaign's ``campaign.json``. It is not a signature: anybody
+who can write to a folder can make results up.
 
 Tables of Batsim itself have no ``PREFIX_run.json`` and are read as they are.
 """

@@ -68,7 +68,7 @@ class Execution:
         return self._machines.nb_free
 
     def start(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
-        """Start a job as ``decision`` says; set its ``finish_time``, inf if it is unknown yet.
+        """Start a job by ``decision``; set its ``finish_time``, inf if it is unknown yet.
 
         Raises :class:`ProtocolError` where Batsim would abort.
         """
@@ -107,7 +107,7 @@ class Execution:
         if self._varying:
             return None
         if mapping is not None:
-            # an executor on each machine, in whatever order
+            # an executor on each machine, in any order
             places = len(set(map(int, mapping.values())))
             if not places == len(mapping) == len(decision.alloc):
                 return None

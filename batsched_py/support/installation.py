@@ -1,4 +1,4 @@
-"""Finds installed parts: our command and files, optional packages, and entry points."""
+"""Finds installed parts: the command and its files, optional packages, and entry points."""
 
 from __future__ import annotations
 

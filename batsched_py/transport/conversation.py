@@ -33,11 +33,11 @@ class Unexpected(ProtocolError):  # noqa: N818 - somebody else's error, or an ea
 class Conversation:
     """Replies to the messages of one simulation, from SIMULATION_BEGINS to SIMULATION_ENDS.
 
-    The first message tells Batsim 4.2 from 5. ``make_scheduler`` is called with SIMULATION_BEGINS,
-    which describes the machine and Batsim's options; what it returns answers the messages. Messages
-    of Batsim are trusted but for the time. ``stuck`` names the jobs that wait while nothing runs
-    (None: there are none), which explains why a simulator goes away. ``asked`` returns the features
-    to request from a Batsim 5.
+    The first message distinguishes Batsim 4.2 from 5. ``make_scheduler`` is called with
+    SIMULATION_BEGINS, which describes the machine and Batsim's options; what it returns answers the
+    messages. Messages of Batsim are trusted but for the time. ``stuck`` names the jobs that wait
+    while nothing runs (None: there are none), which explains why a simulator goes away. ``asked``
+    returns the features to request from a Batsim 5.
     """
 
     def __init__(

@@ -44,8 +44,8 @@ class SocketRequest(msgspec.Struct):
 class SchedulerSocket(Closing):
     """A socket bound to ``address`` (tcp or ipc); the port ``*`` stands for any free one.
 
-    Raises :class:`UsageError` for what is no address, and :class:`SimulationError` where it
-    cannot be bound. A context manager: leaving it closes the socket.
+    Raises :class:`UsageError` for a text that is not an address, and :class:`SimulationError` where
+    it cannot be bound. A context manager: leaving it closes the socket.
     """
 
     def __init__(self, address: str) -> None:
@@ -68,7 +68,7 @@ class SchedulerSocket(Closing):
         """Numbers of the open connections by their file descriptors, which are used again."""
         self._nb_accepted = 0
         self._senders: dict[bytes, int] = {}
-        """Numbers of the connections of those who have sent a request."""
+        """Numbers of the connections that have sent a request."""
         self._bound = False
         try:
             with _for_its_user_only():
@@ -126,7 +126,7 @@ class SchedulerSocket(Closing):
                     return request
 
     def _request(self) -> SocketRequest | None:
-        """Wait a tick for a message, and return what it asks, None for what is no request.
+        """Wait a tick for a message, and return its request, None if it is not one.
 
         Raises :class:`zmq.Again` if none comes.
         """

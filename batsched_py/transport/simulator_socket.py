@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _TICK = 0.2
 """Seconds after which a wait looks whether the scheduler is still there."""
 _PATIENCE = 5.0
-"""Seconds without a scheduler before a line says that the simulator waits for one."""
+"""Seconds without a scheduler before a line reports that the simulator waits for one."""
 
 
 class SimulatorSocket(Closing):
@@ -35,7 +35,7 @@ class SimulatorSocket(Closing):
     ``exact``. ``note`` is called once if no scheduler listens yet. ``recorder`` records all frames.
     A context manager: leaving it closes the socket.
 
-    Raises :class:`~batsched_py.errors.UsageError` for what is no address.
+    Raises :class:`~batsched_py.errors.UsageError` for a text that is not an address.
     """
 
     _codec: ModuleType = message_json

@@ -31,7 +31,7 @@ def load_workload(
     ``rules``, ``skip_bad_lines``, ``speed_factor``, ``sites`` and ``described`` are for logs, see
     :func:`~batsched_py.workload.logs.swf.read_swf` and
     :func:`~batsched_py.workload.log_conversion.convert_log`. A Batsim workload is taken as
-    it is: its ``rules`` are those that it was made with, as far as the file says.
+    it is: its ``rules`` are those that it was made with, as far as the file has them.
 
     Raises :class:`UsageError` for a missing file, :class:`InputError` for a wrong one.
     """

@@ -12,7 +12,7 @@ import msgspec
 from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet, to_text
 
 PARTITION = "partition"
-"""The field of a job that names its partition, or says its number in the log."""
+"""The field of a job with the name of its partition, or its number in the log."""
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Text = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text")]

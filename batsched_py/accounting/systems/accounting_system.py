@@ -14,8 +14,8 @@ from batsched_py.files.readers import read_lines
 class RecordLines:
     """Iterates over the lines of files, in order, without their ends and without empty ones.
 
-    Bytes that are no UTF-8 become escapes, so names stay apart. ``path`` and ``number`` say where
-    the last line is, and ``is_first`` whether it is the first of its file.
+    Bytes that are not UTF-8 become escapes, so names stay distinct. ``path`` and ``number`` are
+    where the last line is, and ``is_first`` whether it is the first of its file.
     """
 
     def __init__(self, paths: Sequence[str], tally: Tally) -> None:

@@ -186,7 +186,7 @@ class Oar(AccountingSystem):
     def _set_sizes(self, job: JobRecord, fields: dict[str, str]) -> None:
         nodes = parse_count("nb_nodes", fields["nodes"])
         allocated = self._count(parse_count("nb_resources", fields["resources"]), nodes)
-        requested = allocated  # OAR gives what was asked for
+        requested = allocated  # OAR allocates the requested number
         if self._at["requested"] >= 0:
             requested = parse_count("nb_requested", fields["requested"])
         job.requested = requested or UNKNOWN

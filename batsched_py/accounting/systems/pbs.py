@@ -178,7 +178,7 @@ class Pbs(AccountingSystem):
             job.status = COMPLETED if int(exit_status) == 0 else FAILED
 
     def _count_deleted(self) -> None:
-        """Count the jobs that were deleted and never ran, of which no record says more."""
+        """Count the jobs that were deleted and never ran, whose sizes are not recorded."""
         for _, events in groupby(self._events, key=lambda row: row[:3]):
             if {kind for *_, kind in events} == {0}:
                 self._tally.dropped[
@@ -281,7 +281,7 @@ def find_requested_processors(fields: Mapping[str, str]) -> int:
     """Return the number of processors that a job requested, -1 if it is unknown.
 
     PBS Professional has the sum of a select in ncpus; Torque has a queue's default there, mostly 1,
-    whatever the nodes are: so the most that any says counts.
+    for any nodes: so the largest of them counts.
     """
     listed = {key: fields.get(f"Resource_List.{key}", "") for key in ("ncpus", "procs", "nodect")}
     chunks = [fields.get(f"Resource_List.{key}", "") for key in ("select", "nodes")]

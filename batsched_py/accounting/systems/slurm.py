@@ -70,7 +70,7 @@ class Slurm(AccountingSystem):
 
     _columns: SlurmColumns | None = None
     _cluster = ""
-    """Of the jobs so far, if their records say it."""
+    """The cluster of the jobs so far, if their records have it."""
     _other = ""
     """The first cluster that was not chosen."""
 

@@ -101,7 +101,7 @@ def is_header(line: str, delimiter: str) -> bool:
 def read_columns(line: str, path: str, options: ImportOptions) -> SlurmColumns:
     """Return the columns of a header line.
 
-    Raises :class:`InputError` if it is no header, or if a column is not there that the options
+    Raises :class:`InputError` if it is not a header, or if a column is not there that the options
     need.
     """
     chosen = options.delimiter or DELIMITER

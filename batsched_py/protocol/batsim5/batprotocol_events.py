@@ -182,7 +182,7 @@ def _progress(wrapper: Any, workload: str) -> _Table:
 
 
 def _external(content: _Content) -> m.Notify:
-    """Read an external event: processors come or go if its text says so."""
+    """Read an external event: processors come or go if its text announces it."""
     kind, data = content.members.get("external_event_type"), content.members.get("external_event")
     text = data.get("data", "") if isinstance(data, dict) else None
     if kind != "GenericExternalEvent" or not isinstance(text, str):

@@ -175,8 +175,8 @@ class Cluster(Zone):
 class Network:
     """The network of a platform: links, zones by name, and in ``places`` the zone of each host.
 
-    A network without zones is one where messages take no time. ``problem`` says why there are no
-    routes; it is raised only when one is asked for, so that what merely computes can be simulated.
+    A network without zones is one where messages take no time. ``problem`` explains why there are
+    no routes; it is raised only when one is needed, so that jobs without messages can run.
     """
 
     links: list[Link] = field(default_factory=list)

@@ -86,7 +86,7 @@ def read_platform(
 
 
 class NotXmlError(PlatformError):
-    """The error for a platform file that is no well-formed XML, which no simulator can read."""
+    """The error for a platform file that is not well-formed XML, which no simulator can read."""
 
 
 def read_content(path: str | Path) -> bytes:

@@ -1,8 +1,8 @@
 """Converts workload files of Batsim 5 to the format of Batsim 4.2, and back.
 
-Ids of jobs and of the profiles that they name say their workload, types of profiles have other
+Ids of jobs and of their profiles begin with their workload, types of profiles have other
 names, no limit is no ``walltime``, and Batsim 5 keeps one free field only, ``extra_data``. The
-names by which ``profiles`` has them are bare: Batsim puts the workload before each, whatever it is.
+names by which ``profiles`` has them are bare: Batsim puts the workload before each.
 
 What is refused was observed on Batsim 5.0.0-rc2.
 """
@@ -121,7 +121,7 @@ def _profile(where: str, profile: Any, workload: str) -> Any:
 
 
 def _job(where: str, job: Any, workload: str, dropped: set[str]) -> Any:
-    """Return a job with its free fields in their places; those that are lost are ``dropped``."""
+    """Return a job with its free fields in their places; lost fields are ``dropped``."""
     if not isinstance(job, dict):
         return job
     read = {field: job[field] for field in _FIELDS if field in job}

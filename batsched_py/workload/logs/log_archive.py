@@ -71,7 +71,7 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
 
     ``sample`` is the synthetic log that comes with the project, ``none`` a log without jobs. What
     has a name in ``/dev``, such as a pipe, is read now, once, into a temporary file.
-    Raises :class:`UsageError` saying where it was looked for.
+    Raises :class:`UsageError` with the places where it was looked for.
     """
     path = Path(name)
     if str(name).startswith("/dev/") and os.path.exists(path) and not is_folder(path):

@@ -99,7 +99,7 @@ class SwfLog(msgspec.Struct, eq=False):
     data: Column
     lines: NDArray[np.int64]
     about: list[str]
-    """Sentences on what reading found and did: times sorted, ..."""
+    """Sentences on what was found and changed: times sorted, ..."""
     left_out: LeftOut | None = None
 
     def __len__(self) -> int:
@@ -166,7 +166,7 @@ class SwfLog(msgspec.Struct, eq=False):
         return self._machine("MaxProcs") > 0
 
     def _machine(self, key: str) -> int:
-        """Return what the header says, 0 if that is nothing that a machine has."""
+        """Return the number in the header, 0 if no machine can have it."""
         match = re.match(r"0*(\d{1,8})(?!\d)", self.header_field(key) or "")
         size = int(match[1]) if match else 0
         return size if size <= MOST_PROCESSORS else 0
@@ -218,8 +218,8 @@ def find_bursts(data: Column) -> Mask:
 def find_bad(data: Column, parts: Mask) -> dict[str, Mask]:
     """Return the rows with a value that makes no sense, by field.
 
-    ``data`` has shape (n, 18) and nan for a value that is no number. Of rows that are ``parts`` of
-    jobs, numbers are enough.
+    ``data`` has shape (n, 18) and nan for a value that is not a number. Of rows that are ``parts``
+    of jobs, numbers are enough.
     """
     bad = {}
     for at, field in enumerate(FIELDS):

@@ -57,14 +57,14 @@ def log_from_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfL
     """Return the log in a data frame, as :func:`~batsched_py.workload.logs.swf.read_swf` does.
 
     Columns are :data:`~batsched_py.workload.logs.swf.FIELDS`, or have the names that the archive,
-    evalys or Batsim give them, whatever the case and the signs between words; the index counts as
+    evalys or Batsim give them, in any case and with any signs between words; the index counts as
     a column if it has such a name. Times are in seconds. ``submit_time``, ``run_time`` and the
     requested or the allocated processors must be there; what else is missing is unknown, as are
     empty cells, and jobs without numbers get 1, 2, ... by row. Columns of other names are not read,
     which is noted. ``frame.attrs`` is the header: ``MaxProcs``, ``UnixStartTime`` and so on.
 
     With ``skip_bad_lines`` rows that make no sense are left out and counted in the notes. Raises
-    :class:`LogError` for them else, and :class:`UsageError` for what is no such data frame.
+    :class:`LogError` for them else, and :class:`UsageError` for anything else.
     """
     import pandas as pd
 
