@@ -5,7 +5,7 @@ This package has all the names that the author of a policy or of a user model ne
     from batsched_py import Machine, Start, WaitingQueue
 
     class Greedy:
-        '''Start whatever fits, in submission order.'''
+        '''Start each job that fits, in submission order.'''
 
         def schedule(self, now, queue, machine):
             for job in queue:
@@ -101,6 +101,6 @@ __all__ = [
     "simulate",
 ]
 
-# Imported when asked for: a policy file needs neither the simulator nor numpy, a help nothing.
+# Imported at first use: a policy file needs neither the simulator nor numpy, a help nothing.
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(__name__, __file__)

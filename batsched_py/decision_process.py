@@ -30,7 +30,7 @@ from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 class DecisionProcess(System):
     """Replies to Batsim's messages with the decisions of ``scheduler``, and the jobs of ``users``.
 
-    ``six_decimals`` says that messages come from a program, with times of six decimals unless it
+    ``six_decimals``: messages come from a program, with times of six decimals unless it
     announces exact ones: calls are then asked for at such times, and what Batsim cannot register
     is refused. All else is as in :class:`~batsched_py.model.system.System`.
     """
@@ -63,7 +63,7 @@ class DecisionProcess(System):
         self._dilated: DilatedJobs | None = None
         """None unless the policy may let jobs run longer."""
         self._refused: Refusal | None = None
-        """What the other side cannot register; None: it says so itself, it is our simulator."""
+        """Explains what Batsim cannot register; None: the embedded simulator checks it itself."""
         self._killed: set[str] | None = None
         """Running jobs that were killed, where Batsim aborts on a second time."""
         self._ended = self._more_static_jobs = False
@@ -97,7 +97,7 @@ class DecisionProcess(System):
                 if handler is not None:
                     handler(event)
                 elif type(event) is m.JobSubmitted:
-                    submissions.append(event)  # else it says nothing that the policy could use
+                    submissions.append(event)  # else it has nothing that the policy could use
             if self.users is not None:
                 self.ask_users(self.users)
             if submissions:  # after all ends and users, wherever they stand
@@ -109,7 +109,7 @@ class DecisionProcess(System):
         return m.Message(self.now, self._reply)
 
     def _finish_registration(self) -> None:
-        """Tell Batsim when no user can submit any more."""
+        """Notify Batsim when no user can submit any more."""
         may_dilate = self._dilated is not None and (self._more_static_jobs or len(self.queue))
         if self._registering and self._users_due == inf and not (self._of_users or may_dilate):
             self._registering = False
@@ -124,7 +124,7 @@ class DecisionProcess(System):
         config = event.config
         if config.get("redis-enabled"):
             raise ProtocolError(
-                "Batsim keeps its jobs in redis, which is not read here: start it without "
+                "Batsim keeps its jobs in redis, which is not supported: start it without "
                 "--enable-redis"
             )
         if self._six_decimals and event.is_batsim5:
@@ -132,7 +132,7 @@ class DecisionProcess(System):
         elif self._six_decimals and not config.get(m.EXACT_TIMES):
             self._refused = explain_batsim4_refusal
         self._six_decimals &= not config.get(m.EXACT_TIMES)
-        # Without users there is nothing to register, which Batsim must be told too.
+        # Without users there is nothing to register, and Batsim must know that.
         self._registering = bool(config.get("dynamic-jobs-enabled"))
         self._reuses_profiles = bool(config.get("profile-reuse-enabled"))
         if self.users is not None and not self._registering:
@@ -144,8 +144,8 @@ class DecisionProcess(System):
             return
         if not self._registering:
             raise ProtocolError(
-                f"{type(self.scheduler).__name__} lets jobs run longer in some places, in a "
-                "form that is registered then: start Batsim with --enable-dynamic-jobs"
+                f"{type(self.scheduler).__name__} may let jobs run longer on some sites, which "
+                "needs dynamic jobs: start Batsim with --enable-dynamic-jobs"
             )
         self._dilated = DilatedJobs(
             event.profiles,
@@ -185,7 +185,7 @@ class DecisionProcess(System):
         self.job_ended(job, event.job_state)
 
     def _submit_all(self, submissions: list[m.JobSubmitted]) -> None:
-        """Take the jobs that were not registered here: Batsim may repeat those that were."""
+        """Take the jobs that were not registered here: Batsim may repeat registered ones."""
         users, dilated = self.users is not None, self._dilated is not None
         for event in submissions:
             job_id = event.job_id

@@ -4,13 +4,13 @@
 
     BatschedError                 everything that the project raises on purpose
     +-- UsageError                the caller asked for something that makes no sense (exit code 2)
-    |   +-- MissingExtraError     ... that needs a package which is not installed
+    |   +-- MissingExtraError     ... that needs a package that is missing
     |   +-- PluginError           a policy, user model or command cannot be loaded or is malformed
-    +-- InputError                a file is not what it should be; the message names file and place
+    +-- InputError                a file is malformed; the message names the file and the place
     |   +-- LogError              ... in an SWF log
     |   +-- WorkloadError         ... in a Batsim workload
     |   +-- PlatformError         ... in a platform description
-    |   +-- CampaignFileError     ... a campaign file, which says what to do (exit code 2)
+    |   +-- CampaignFileError     ... in a campaign file (exit code 2)
     |   |   +-- CampaignError     ... at some key, file and line still to be found
     +-- OutputError               a file cannot be written
     +-- ProtocolError             a message that Batsim's protocol does not allow
@@ -23,12 +23,12 @@
 Messages name parameters, by :func:`parameter`; the command line shows the flags of these instead,
 as it prints a message as one line and exits with :attr:`BatschedError.exit_code`:
 
-- 2 if what was asked for makes no sense, whoever asks: a flag, a keyword, a key or value of a
+- 2 if the request makes no sense, in every interface: a flag, a keyword, a key or value of a
   campaign file; a name, a file or a folder that does not exist; a policy, a user model or an option
   that does not fit. Nearly always it is found before the first simulation.
 - 1 if that was tried and went wrong: what an input file holds is malformed, an output cannot be
   written, a simulation failed by its policy, its users, a deadlock or another program, some runs of
-  a campaign failed, two results that were to be equal differ; and every fault of ours.
+  a campaign failed, two results that should be equal differ; and every fault of the program.
 - 130 after Ctrl-C or a request to end, 0 for all else.
 """
 
@@ -42,7 +42,7 @@ _MARK = "\x1f"
 _PARAMETER = re.compile(f"{_MARK}([^{_MARK}]*){_MARK}")
 _ENDLESS = re.compile(r"\S{1000,}")
 _NAMED = 10
-"""Jobs that a message names."""
+"""The most jobs that a message names."""
 
 
 def parameter(name: str) -> str:
@@ -82,7 +82,7 @@ class UsageError(BatschedError):
 
 
 class MissingExtraError(UsageError):
-    """A feature needs a package that only an extra of ours installs."""
+    """A feature needs a package that an extra of batsched_py installs."""
 
 
 class PluginError(UsageError):
@@ -176,7 +176,7 @@ def describe_waiting_jobs(
     text = f"{'1 job waits' if len(jobs) == 1 else f'{len(jobs)} jobs wait'}{reason}: {named}"
     if head is None:
         return text
-    text += f"; of {nb_processors} processors {nb_free} are free, {head[0]} wants {head[1]}"
+    text += f"; of {nb_processors} processors {nb_free} are free, {head[0]} needs {head[1]}"
     return text if any_started else f"{text}, and the scheduler has started no job at all"
 
 

@@ -1,6 +1,6 @@
 """Tests a policy with small schedules that are drawn as text.
 
-A drawing says everything, what is submitted and what is expected::
+A drawing shows everything: what is submitted, and what is expected::
 
     from batsched_py.testing import assert_drawing
 
@@ -18,7 +18,7 @@ A drawing says everything, what is submitted and what is expected::
 
 A row is a job: its name, its number of processors, and behind ``|`` a character per second (or per
 ``seconds_per_column``): a space before its submission, ``.`` while it waits, ``#`` while it runs,
-then ``-`` for what is left of its walltime; ``~`` there says that it has no walltime, ``x`` that
+then ``-`` for what is left of its walltime; ``~`` there means that it has no walltime, ``x`` that
 the policy rejects it. A row without a name is a scale for the eye. Jobs that are submitted at the
 same time come in the order of their names.
 
@@ -123,7 +123,7 @@ def run(
 ) -> Outcome:
     """Simulate ``load`` on its machine, or on the ``sites``, such as ``west:96,east:128@1.5``.
 
-    With ``users`` their jobs are run, not those of the workload. ``speed`` multiplies that of the
+    With ``users`` their jobs run instead of the workload's. ``speed`` multiplies that of the
     processors; ``shake``, ``each_event`` and ``sites`` are those of :func:`batsched_py.simulate`,
     where the sites have as many processors as the machine of ``load``.
     """

@@ -30,8 +30,8 @@ def find_columns(
     """
     names = normalise_names(header)
     places = {
-        what: next((names.index(name.lower()) for name in those if name.lower() in names), -1)
-        for what, those in columns.items()
+        what: next((names.index(name.lower()) for name in known if name.lower() in names), -1)
+        for what, known in columns.items()
     }
     for wanted in (columns[what] for what in needed if places[what] < 0):
         known = list_known_names(columns)

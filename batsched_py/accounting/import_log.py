@@ -183,13 +183,13 @@ class _Import:
         shown = [options.computer, *(name for _, name in chain(*named))]
         if nb := sum(any(ord(letter) > 255 for letter in name) for name in shown):
             yield (
-                f"names that are not Latin-1, as headers are, have escapes such as \\u0142 in this "
-                f"header, and are in the file of names as they are ({nb})"
+                f"names that Latin-1 cannot represent have escapes such as \\u0142 in this header; "
+                f"the file of names has the original names ({nb})"
             )
         if self._seen.unread:
             yield (
-                f"the drafted machine does not have the nodes of lists that could not be read, or "
-                f"name more than {MOST_NODES:,} nodes ({self._seen.unread})"
+                f"the drafted machine lacks the nodes of lists that could not be read or have more "
+                f"than {MOST_NODES:,} nodes ({self._seen.unread})"
             )
         yield from self.tally.notes()
 
@@ -202,16 +202,16 @@ class _Import:
         most, given = self._use.most, self.options.max_processors
         size = self._nb_processors(draft)
         if given is not None:
-            yield f"MaxProcs was given; {most} were in use at once"
+            yield f"MaxProcs was given; at most {most} processors were in use at once"
             if given < most:
-                yield f"MaxProcs is less than what was in use at once ({most}): which is right?"
+                yield f"MaxProcs is less than the processors in use at once ({most}): check both"
         elif size > most:
             yield (
-                f"MaxProcs is what the nodes have that the records name; {most} processors were in "
-                "use at once"
+                "MaxProcs is the number of processors of the nodes in the records; at most "
+                f"{most} processors were in use at once"
             )
         else:
-            yield "MaxProcs is the most that were in use at once"
+            yield "MaxProcs is the largest number of processors in use at once"
         if draft.nb_processors != size:
             why = "" if draft.knows_nodes else ", which are guessed"
             yield (
@@ -258,5 +258,5 @@ def _size_rule(options: ImportOptions) -> str:
 def _names_rule(options: ImportOptions) -> str:
     what = "users, groups and job names" if options.job_names else "users and groups"
     if options.anonymise:
-        return f"{what} are anonymised: numbered in the order of pseudonyms that need a secret"
-    return f"{what} are numbered by their first submission, or are the numbers that they are called"
+        return f"{what} are anonymised: their numbers follow the order of salted pseudonyms"
+    return f"{what} are numbered by their first submission; names that are all numbers are kept"

@@ -57,7 +57,7 @@ class LogRows:
     def count_repeated(self, nb_rows: int) -> None:
         """Count the repeated records, given that ``nb_rows`` rows differ."""
         if repeated := self._rows.nb_rows - nb_rows:
-            self._tally.dropped["records that came again, as where exports overlap"] += repeated
+            self._tally.dropped["repeated records, for example where exports overlap"] += repeated
 
     def log_lines(self) -> Iterator[list[int]]:
         """Yield the 18 fields of each job, numbered from 1; second 0 is the first submission."""
@@ -78,10 +78,10 @@ class LogRows:
 
 
 def _runs(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield sorted rows without those that come again.
+    """Yield sorted rows without repeated ones.
 
     Two records of a job that began at the same second are of one run: from exports with other
-    columns, or of its end and of its requeue. The last says the most, for unknown is -1.
+    columns, or of its end and of its requeue. The last has the most values, since unknown is -1.
     """
     for row, after in pairwise(chain(rows, [()])):
         started_again = row[START] >= 0 and row[: START + 1] == after[: START + 1]
@@ -92,20 +92,20 @@ def _runs(rows: Iterable[Row]) -> Iterator[Row]:
 def _submitted_anew(rows: Iterable[Row]) -> Iterator[Row]:
     """Yield sorted rows, in order, where a later run of a job is submitted at the end of the last.
 
-    Slurm says so itself; PBS gives all runs the submission of the job, as if they could have been
+    Slurm records it so; PBS gives all runs the submission of the job, as if they could have been
     at once. Memory is for the runs that are yet to come.
     """
-    anew: list[Row] = []
+    later_runs: list[Row] = []
     last: Row = (-1,) * (RUN_TIME + 1)
     for row in rows:
         ended = last[START] + last[RUN_TIME]
         is_later_run = row[:START] == last[:START] and last[START] >= 0 and ended <= row[START]
         last = row
         if is_later_run and ended > row[SUBMIT]:
-            heappush(anew, (ended, *row[1:]))
+            heappush(later_runs, (ended, *row[1:]))
             continue
-        while anew and anew[0] < row:
-            yield heappop(anew)
+        while later_runs and later_runs[0] < row:
+            yield heappop(later_runs)
         yield row
-    while anew:
-        yield heappop(anew)
+    while later_runs:
+        yield heappop(later_runs)

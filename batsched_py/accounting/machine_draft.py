@@ -169,17 +169,17 @@ def draft_lines(draft: MachineDraft, system: str) -> Iterator[str]:
     yield f"# Drafted by `batsched-py import {system}` from {draft.nb_jobs} jobs that ran."
     yield "# Correct it: docs/how-to/machines.md has all keys."
     if draft.nb_without:
-        yield f"# {draft.nb_without} of them are of no partition that is known."
+        yield f"# The partition of {draft.nb_without} of them is unknown."
     yield f'field = "{draft.field}"  # which field of the log numbers the partitions below'
     unit = "nodes" if draft.in_nodes else "cores"
     yield f'processors = "{unit}"  # what a processor of the simulation is: cores or nodes'
     if not draft.knows_nodes:
         yield ""
-        yield "# The records do not name the nodes: how many there are, and which partitions share"
-        yield "# nodes, is guessed from the most that was in use at once."
+        yield "# The records do not name nodes. Their number, and the nodes that partitions share,"
+        yield "# are guessed from the largest number of processors in use at once."
     for group in draft.groups:
         yield from ("", "[[nodes]]", f"name = {_text(group.name)}", f"count = {group.count}")
-        yield f"cores = {group.cores}  # the most that a job had of a node"
+        yield f"cores = {group.cores}  # the most that a job had on one node"
     for partition in draft.partitions:
         yield from _partition_lines(partition, draft)
     for gap in draft.outages:
@@ -193,12 +193,12 @@ def _partition_lines(partition: PartitionDraft, draft: MachineDraft) -> Iterator
     known = "" if draft.knows_nodes else "  # guessed"
     yield f'nodes = "{partition.nodes}"{known}'
     whole = partition.whole_nodes and not draft.in_nodes
-    why = "all its jobs had as many processors of each node" if whole else "jobs had parts of nodes"
+    why = "all jobs had equally many processors per node" if whole else "jobs had parts of nodes"
     yield f"whole_nodes = {'true' if whole else 'false'}  # {why}"
     if partition.longest_request > 0:
         length = _length(partition.longest_request)
         yield f"max_walltime = {length}  # the longest request"
-    yield "# What becomes of jobs that request more than the limit, as where you try a lower one:"
+    yield "# If jobs request more time than the limit (for example after you lower it):"
     yield "# cut (they get the limit, and are killed at it) or reject (they are refused)."
     yield 'over_walltime = "cut"'
     yield f"# Jobs that ran: {partition.nb_jobs}, the largest on {partition.largest} processors."
@@ -211,7 +211,7 @@ def _outage_lines(gap: Gap, draft: MachineDraft) -> Iterator[str]:
     yield ""
     mark = "" if gap.waited else "# "
     if mark:
-        yield "# Nothing ran, and no job waited: if that was an outage, uncomment it."
+        yield "# Nothing ran, and no job waited. If this was an outage, uncomment it."
     yield f"{mark}[[outages]]"
     yield f"{mark}begin = {gap.begin}"
     yield f"{mark}end = {gap.end}"

@@ -29,7 +29,7 @@ class Pseudonyms:
         if len(salt) < LEAST_SALT:
             raise UsageError(
                 f"{parameter('salt')}: {len(salt)} characters, expected at least {LEAST_SALT}: "
-                "who knows or guesses the salt can tell the names"
+                "anyone who guesses the salt can find the names"
             )
         self._key = salt.encode(errors="surrogateescape")
 
@@ -66,7 +66,7 @@ class Names:
     def numbers(self) -> list[int]:
         """Return the number in the log of each place, and -1 at the end, for the place -1.
 
-        Pseudonyms are numbered from 1 in their order, which tells nothing of the names. Names that
+        Pseudonyms are numbered from 1 in their order, which hides the order of names. Names that
         are all whole numbers are their own; others are numbered by their first submission.
         """
         names = list(self._places)

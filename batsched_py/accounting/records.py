@@ -59,13 +59,13 @@ class JobRecord(msgspec.Struct, gc=False):
 
 
 CORRECT = "correct the line, or export the records again as docs/how-to/accounting.md shows"
-"""What to do about a line that is no record."""
+"""What to do about a line that is not a record."""
 
 
 class MalformedRecordError(Exception):
-    """A line is no record; the message leaves the value out if the log is anonymised.
+    """A line is not a record; the message leaves the value out if the log is anonymised.
 
-    ``cure`` says how to get a record that loses nothing.
+    ``cure`` describes how to get a record that loses nothing.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class MalformedRecordError(Exception):
 
     def text(self, *, with_value: bool) -> str:
         """Return the fault of the record as part of a message."""
-        told = f" is {quote(self.value)}" if self.value is not None and with_value else ""
-        there = f"{self.problem}{told}"
+        value = f" is {quote(self.value)}" if self.value is not None and with_value else ""
+        there = f"{self.problem}{value}"
         return f"{there}: expected {self.expected}" if self.expected else there
 
 

@@ -41,10 +41,10 @@ class SeenNodes:
         self.partitions: set[int] = set()
         """Whose jobs named their nodes."""
         self.unread = 0
-        """Texts that are no sets of nodes, or of too many."""
+        """Texts that are not sets of nodes, or of too many."""
 
     def see(self, partition: int, text: str, cores: int, nodes: int) -> None:
-        """Add the nodes of a job; count a text that is no set of nodes."""
+        """Add the nodes of a job; count a text that is not a set of nodes."""
         each = ceil(cores / nodes) if cores > 0 and nodes > 0 else 1
         known = (partition, text, each)
         if not text or known in self._texts:
@@ -78,7 +78,7 @@ class SeenNodes:
 def expand_nodes(text: str) -> list[str]:
     """Return the names of a set of nodes.
 
-    The names are counted before any is made. Raises :class:`ValueError` for what is no such set,
+    The names are counted before any is made. Raises :class:`ValueError` for another text,
     for one of more than :data:`MOST_NODES`, and for names longer than those of hosts.
     """
     parts = list(_parts(text))
@@ -97,7 +97,7 @@ def _parts(text: str) -> Iterator[list[str]]:
     while at < len(text):
         match = _PART.match(text, at)
         if not match:
-            raise ValueError(f"{text[:60]!r} is no set of nodes")
+            raise ValueError(f"{text[:60]!r} is not a set of nodes")
         part = _RANGES.split(match[1])
         if sum(map(len, part[::2])) + len(part) // 2 > _LONGEST_NAME:  # a digit or more of each
             raise ValueError(f"{text[:60]!r} is too long for the name of a node")
@@ -110,7 +110,7 @@ def _bounds(ranges: str) -> Iterator[tuple[int, int, int]]:
     for text in ranges.split(","):
         match = _RANGE.fullmatch(text)
         if not match or int(match[1]) > int(match[2] or match[1]):
-            raise ValueError(f"{text[:60]!r} is no range of nodes")
+            raise ValueError(f"{text[:60]!r} is not a range of nodes")
         yield int(match[1]), int(match[2] or match[1]), len(match[1])
 
 

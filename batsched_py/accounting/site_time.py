@@ -52,7 +52,7 @@ class SiteClock:
         first, later = self._offsets(shown)
         instant = _checked(column, text, second - first)
         if first < later:  # the clock never showed it: as if it had not been put forward
-            self._noted["times are in an hour that clocks left out: taken as an hour later"] += 1
+            self._noted["times are in an hour that the clock skipped: taken as an hour later"] += 1
         return (instant,) if first <= later else (instant, second - later)
 
     def _offsets(self, shown: datetime) -> tuple[int, int]:
@@ -68,7 +68,7 @@ class SiteClock:
     ) -> tuple[int, int, int]:
         """Choose submission, start and end among the possible times; -1 where there is none.
 
-        Of those in an hour that comes twice it is the first for which ``submit <= start <= end``
+        For times in an hour that comes twice it is the first for which ``submit <= start <= end``
         and the end is one of ``lengths`` (seconds, if they are known) after the start.
         """
         none = (UNKNOWN,)
@@ -83,8 +83,8 @@ class SiteClock:
         possible = exact or orders or every
         rule = "taken as the first"
         if len(possible) == 1:
-            rule = "which one follows from their order and length"
-        self._noted[f"jobs have times in an hour that comes twice: {rule}"] += 1
+            rule = "decided by their order and length"
+        self._noted[f"jobs have times in an hour that the clock repeated: {rule}"] += 1
         return possible[0]
 
 

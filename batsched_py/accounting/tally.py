@@ -15,7 +15,7 @@ class Tally:
 
     def __init__(self, *, skip_bad_lines: bool = False, show_values: bool = True) -> None:
         self.dropped: Counter[str] = Counter()
-        """Records that are no job of the log."""
+        """Records that are not jobs of the log."""
         self.noted: Counter[str] = Counter()
         """Jobs, or times of them, that are in the log."""
         self.lines = 0
@@ -66,18 +66,18 @@ class Tally:
         """
         later = [time for time in instants if time > job.submit]
         if is_submission and not instants:
-            self.noted["jobs are not known to have become eligible: submitted as they were"] += 1
+            self.noted["jobs without a time of eligibility: submitted at their submission"] += 1
         if not later:
             return
         if (left := max(job.start, job.withdrawn)) >= 0:
             later = [time for time in later if time <= left] or [left]
         if is_submission and later[0] > job.submit:
-            self.noted["jobs became eligible after their submission: submitted then"] += 1
+            self.noted["jobs became eligible after their submission: submitted when eligible"] += 1
             job.submit = later[0]
         elif job.submit < later[0] and job.start >= 0:
             self.noted[
                 "jobs could not start when they were submitted (dependencies, begin times, "
-                "limits): their wait has that too"
+                "limits): their wait includes this time"
             ] += 1
 
     def notes(self) -> list[str]:

@@ -71,8 +71,8 @@ def check_waits(log: SwfLog) -> None:
     """Raise :class:`LogError` if a log has no recorded waits."""
     if not len(log.known_waits):
         raise LogError(
-            f"{log.path}: none of its {len(log)} jobs says how long it waited (wait_time, the "
-            "third field, is unknown): expected a log with recorded waits to compare with"
+            f"{log.path}: none of its {len(log)} jobs has a recorded wait (field 3, wait_time, is "
+            "unknown): expected a log with recorded waits to compare with"
         )
 
 
@@ -133,7 +133,7 @@ def _pairs(log: SwfLog, table: JobTable) -> tuple[NDArray[np.intp], NDArray[np.i
     ids = table.text_column("job_id")
     if not any(ids):
         raise UsageError(
-            "the table of jobs has no ids: expected one of a file, or result.table_as_written()"
+            "the table of jobs has no ids: expected that of a file, or result.table_as_written()"
         )
     row_of = {str(int(number)): row for row, number in enumerate(log.column("job_number"))}
     rows = np.array([row_of.get(name, -1) for name in ids], dtype=np.intp)

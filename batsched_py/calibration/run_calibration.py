@@ -186,7 +186,7 @@ _REASONS = {
     "dropped": "left out by the rules",
     "refused": "refused in the simulation",
     "never_began": "cancelled while they waited",
-    "unknown_wait": "of an unknown wait",
+    "unknown_wait": "with an unknown wait",
     "not_measured": "not measured",
 }
 

@@ -25,7 +25,7 @@ from batsched_py.support.json_values import did_you_mean
 
 Keep = Literal["jobs", "metrics"]
 STORED = "campaign.json"
-"""What every campaign writes into its folder before its first run."""
+"""The file that a campaign writes into its folder before its first run."""
 QUICK = "_quick"
 """End of the name of a campaign in its small size."""
 
@@ -36,7 +36,7 @@ _HEAD: dict[str, Any] = {
         str,
         Meta(
             pattern=r"^(?!\.{1,2}$)[^/]*$",
-            description="the name of a folder, without any other folder in it",
+            description="the name of a folder, without slashes",
         ),
     ],
     "title": str,
@@ -51,7 +51,7 @@ _HEAD: dict[str, Any] = {
     "hint": str,
     "replications": Annotated[int, Meta(ge=1)],
 }
-"""The keys at the head of a file, and what they may be."""
+"""The keys at the head of a file, with their types."""
 _OF_ITS_RUNS = ("title", "report", "report_for", "hint")
 """Keys of a study that are about its own runs."""
 _FREE = {"log": None, "seed": 0}
@@ -69,11 +69,11 @@ class Campaign(msgspec.Struct, kw_only=True):
     title: str = ""
     """Empty if the file has none."""
     report: str | None = None
-    """``file.py:function`` beside the campaign file; None: the default report."""
+    """``file.py:function``, relative to the campaign file; None: the default report."""
     metric: str | None = None
-    """The metric that the report of a campaign without one of its own begins with."""
+    """The metric that the default report begins with."""
     measure: str | None = None
-    """``file.py:function`` beside it: what it gives of each result are further columns."""
+    """``file.py:function``: what it returns for each result becomes further columns."""
     keep: Keep = "jobs"
     """Whether the tables of jobs are kept of each run, or only metrics."""
     hint: str = ""
@@ -82,9 +82,9 @@ class Campaign(msgspec.Struct, kw_only=True):
     is_part: bool = False
     """Whether it has the report of a study, and not all of its runs."""
     given_logs: list[str] = []
-    """Logs instead of the file's, which are not looked for beside it."""
+    """Logs instead of the file's; they are not searched in the folder of the file."""
     notes: list[str] = []
-    """What is to be said of it."""
+    """Notes for the user."""
 
 
 class _Study(msgspec.Struct):
@@ -120,8 +120,8 @@ def find_campaign(text: str) -> Path:
             f"the study {study} has no campaign file {file!r}{did_you_mean(file, files)}; it has: "
             + ", ".join(files)
         )
-    beside = Path(f"{text}.toml")
-    hint = f" (did you mean {str(beside)!r}?)" if is_file(beside) else did_you_mean(study, studies)
+    toml = Path(f"{text}.toml")
+    hint = f" (did you mean {str(toml)!r}?)" if is_file(toml) else did_you_mean(study, studies)
     raise UsageError(
         f"there is no campaign file {text!r}{hint}; expected a TOML file "
         f"or a study: {', '.join(studies)}"
@@ -139,8 +139,8 @@ def read_campaign(
     """Read a campaign file; ``logs`` replaces its axis of logs, ``quick`` takes its small size.
 
     ``instead`` are settings that every run has instead of the file's, where not None;
-    ``replications`` is how often each combination is repeated instead of as the file says. What
-    the file repeats less often than the others is repeated so often at most.
+    ``replications`` is how often each combination is repeated, instead of the file's number. A
+    combination that the file repeats less often is repeated at most that often.
 
     Raises :class:`CampaignFileError` naming the file, the line and the key.
     """
@@ -151,14 +151,14 @@ def read_campaign(
         head = _head(content)
         small_size = content.pop("quick", None)
         if quick and small_size is None:
-            raise UsageError(f"{path}: it has no quick size; expected a table [quick] in it")
+            raise UsageError(f"{path} has no quick size: expected a table [quick] in it")
         replaced = dict(small_size) if quick else {}
         of_file = replaced.pop("replications", head["replications"])
         if replications is not None and of_file is None:
-            raise UsageError(f"{path}: it has no replications: every combination is run once")
+            raise UsageError(f"{path} has no replications: expected a key 'replications' in it")
         _check_variants(content)
         given = {key: value for key, value in (instead or {}).items() if value is not None}
-        # Labels say what is run: those of what is given here too.
+        # Labels name what is run, also what is given here.
         labelled: dict[str, Any] = {key: given[key] for key in given if key in content["run"]}
         labelled |= {"log": logs} if logs else {}
         replaced |= labelled
@@ -221,8 +221,8 @@ def _take_over(
         return False, []
     labels = ", ".join(f"{key} {value}" for key, value in other.labels.items())
     note = (
-        f"the report of {study.name} is about its own runs, and this file has others ({labels}): "
-        "the default report is made"
+        f"the report of {study.name} covers only its own runs, but this file has others "
+        f"({labels}): the default report is written"
     )
     return False, [note]
 
@@ -252,16 +252,16 @@ def _read(path: Path, texts: dict[str, str], studies: list[_Study]) -> dict[str,
             )
         return content
     base = _base(path.parent, extended, texts, studies)
-    base.pop("name", None)  # each file has its own, and so a folder of its own
+    base.pop("name", None)  # each file has its own name, and so its own folder
     return _over(base, content)
 
 
 def _base(
     folder: Path, extended: Any, texts: dict[str, str], studies: list[_Study]
 ) -> dict[str, Any]:
-    """Return the content of an extended file: one beside that which extends it, or a study's.
+    """Return the content of an extended file: one in ``folder``, or a study's.
 
-    What is beside the latter is named by its whole path then. Keys of a study that are about its
+    Files of a study are named by their whole paths then. Keys about the study's
     own runs are left out: see :func:`_take_over`. Raises :class:`CampaignError`.
     """
     if isinstance(extended, str) and is_file(folder / extended):

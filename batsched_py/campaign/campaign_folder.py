@@ -46,7 +46,7 @@ from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.log_archive import SAMPLE
 
 REPORTS = "batsched_py.reports"
-"""The entry points of reports: all that results may name to be run."""
+"""The entry points of reports: only these are run for results in a folder."""
 _MOST_JOBS = 1_000_000
 """Jobs that are kept in memory while a report is made: some 200 MB."""
 _ONLY_IF_GIVEN = ("each_event", "sites", *OF_MACHINE_FILE, *LATER)
@@ -123,8 +123,8 @@ def check_folder(campaign: Campaign, out: Path) -> None:
         return
     if other != campaign.name:
         raise UsageError(
-            f"{out} is the folder of the campaign {other!r}, this one is {campaign.name!r}: give "
-            f"another folder as {parameter('out')}"
+            f"{out} is the folder of the campaign {other!r}, but this one is {campaign.name!r}: "
+            f"give another folder as {parameter('out')}"
         )
 
 
@@ -135,12 +135,12 @@ def open_results(folder: str | Path) -> CampaignResults:
     """
     path = Path(folder) / STORED
     if not is_file(path):
-        raise UsageError(f"{folder} is no folder of a campaign: there is no {path}")
+        raise UsageError(f"{folder} is not the folder of a campaign: there is no {path}")
     try:
         stored = read_sealed(path, Stored)
         _check_folders(stored.runs, path)
     except InputError as error:
-        raise InputError(f"{error}; run the campaign again, which writes it anew") from None
+        raise InputError(f"{error}; run the campaign again to write it anew") from None
     return CampaignResults(stored, Path(folder))
 
 
@@ -246,7 +246,7 @@ class CampaignResults:
         jobs = self.kept_jobs(run)
         if jobs is None:
             path = _jobs_path(run)
-            raise UsageError(f"{path} was not kept; this gives it: {self.command(run)}")
+            raise UsageError(f"{path} was not kept; this command writes it: {self.command(run)}")
         return jobs
 
     def kept_jobs(self, run: Any) -> pd.DataFrame | None:

@@ -26,11 +26,11 @@ class Member(
     """One campaign of a collection of campaigns."""
 
     name: str
-    """With which it alone is run."""
+    """The name or path with which it is run alone."""
     logs: tuple[str, ...] = ()
-    """Instead of those of its file."""
+    """Instead of the file's."""
     replications: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Instead of those of its file."""
+    """Instead of the file's."""
 
     @property
     def label(self) -> str:
@@ -65,7 +65,7 @@ class Collection(msgspec.Struct):
 def read_collection(path: Path) -> Collection | None:
     """Read a file that lists campaigns; None if it is a campaign file itself.
 
-    ``campaigns`` lists files beside it, or studies that come with the project; with logs or
+    ``campaigns`` lists files in its folder, or studies that come with the project; with logs or
     replications instead of theirs as ``{ campaign = "FILE", log = ["LOG"], replications = 10 }``.
 
     Raises :class:`CampaignFileError` naming the file and the line.
@@ -99,7 +99,7 @@ def _members(named: object) -> list[Member]:
         raise CampaignError((), "campaigns", message)
     members = [_read_member(of) for of in named]
     if len({member.folder for member in members}) < len(members):
-        raise CampaignError((), "campaigns", f"campaigns = {named!r}: one is there twice")
+        raise CampaignError((), "campaigns", f"campaigns = {named!r}: one is listed twice")
     return members
 
 
@@ -112,12 +112,12 @@ def _read_member(of: object) -> Member:
 
 
 def _found(path: Path, name: str) -> Path:
-    beside = path.parent / name
+    sibling = path.parent / name
     try:
-        file = beside if is_file(beside) else find_campaign(name)
+        file = sibling if is_file(sibling) else find_campaign(name)
     except UsageError as error:
         raise CampaignError((), "campaigns", f"campaigns: {error}") from None
     if "campaigns" in parse_toml(read_text(file, CampaignFileError), file, CampaignFileError):
-        message = f"campaigns: {name} is a file of campaigns itself; name those that it names"
+        message = f"campaigns: {name} lists campaigns itself: list its campaigns here instead"
         raise CampaignError((), "campaigns", message)
     return file

@@ -19,8 +19,8 @@ _OPTIONS = tuple(name for name, field in SETTINGS.items() if field.is_table)
 def locate_files(settings: Settings, campaign: Campaign) -> Settings:
     """Return the settings of a run with each file name as a path from the working folder.
 
-    Files are looked for beside the campaign file, then in the working directory, with a note of
-    the campaign for each that is taken from there. Names of logs, policies and models stay.
+    Files are looked for in the folder of the campaign file, then in the working directory, with a
+    note of the campaign for each that is taken from there. Names of logs, policies and models stay.
     """
     folder = campaign.path.parent
     if folder.resolve() == Path.cwd():
@@ -55,7 +55,7 @@ def _place(campaign: Campaign, folder: Path, text: str, *, perhaps: bool = False
     if _is_there(folder / path, text):
         return f"{folder / path}{python and ':'}{name}"
     if _is_there(path, text):
-        note = f"{campaign.path}: {path} is not beside it, but taken from the working directory"
+        note = f"{campaign.path}: {path} is not in its folder, but in the working directory"
         if note not in campaign.notes:
             campaign.notes.append(note)
         return text
@@ -63,8 +63,8 @@ def _place(campaign: Campaign, folder: Path, text: str, *, perhaps: bool = False
 
 
 def _is_there(path: Path, text: str) -> bool:
-    """Tell whether there is such a file, or a folder that is meant: other words may be its name."""
+    """Return whether the file, or the folder that the text means, exists."""
     try:
         return path.is_file() or ("/" in text and path.is_dir())
-    except (OSError, ValueError):  # a long text is no path
+    except (OSError, ValueError):  # a long text is not a path
         return False

@@ -1,7 +1,7 @@
 """Reads and writes the folder of a campaign's run, and decides whether the run is done.
 
 A run is done if ``out_run.json`` is there, which is written last, and it is whole as
-:mod:`batsched_py.results.whole_run` decides it. Of a run that failed ``error.txt`` tells why, until
+:mod:`batsched_py.results.whole_run` decides it. ``error.txt`` has the error of a failed run, until
 it is tried again.
 """
 
@@ -26,7 +26,7 @@ PREFIX = "out"
 RUN_JSON = f"{PREFIX}{whole_run.RUN_JSON}"
 LOG = "log.txt"
 ERROR = "error.txt"
-REMEDY = "run the campaign again, which makes this run anew"
+REMEDY = "run the campaign again to repeat this run"
 
 
 class FinishedRun(msgspec.Struct):
@@ -55,9 +55,9 @@ class RunState(msgspec.Struct, frozen=True):
     damage: str | None = None
     """What is wrong with the files of a run that ended well."""
     failure: str | None = None
-    """What the run said last when it was tried and failed."""
+    """The error message of a run that failed."""
     seconds: float | None = None
-    """How long a run that is done took, all in all, if it says."""
+    """How long a finished run took in all, if it is recorded."""
 
 
 def read_state(folder: Path) -> RunState:
@@ -83,7 +83,7 @@ def read_finished_run(folder: Path) -> FinishedRun | None:
     run = read_run(path, FinishedRun, REMEDY)
     check_counts(run.metrics.overall, path)
     if run.provenance.get("hash") != read_hash(folder):
-        raise InputError(f"{path} is of another run, {run.provenance.get('hash')}; {REMEDY}")
+        raise InputError(f"{path} belongs to another run, {run.provenance.get('hash')}; {REMEDY}")
     return run
 
 
@@ -112,7 +112,7 @@ def write_run(folder: Path, files: Mapping[str, bytes], error: str | None) -> No
     others = {name: content for name, content in files.items() if name != RUN_JSON}
     for name, content in others.items():
         write_whole(folder / name, content, sync=False)
-    if RUN_JSON in files:  # it says that all others are there
+    if RUN_JSON in files:  # it is written after all others
         named = {
             name.removeprefix(PREFIX): NamedFile.of(content) for name, content in others.items()
         }
@@ -122,7 +122,7 @@ def write_run(folder: Path, files: Mapping[str, bytes], error: str | None) -> No
 def _clear(folder: Path) -> None:
     """Remove what an attempt before left, only now: until then it is known that it failed.
 
-    What another process as back end left is in a folder of its own, which it clears itself.
+    Files of another process as back end are in a separate folder, which it clears itself.
     """
     (folder / RUN_JSON).unlink(missing_ok=True)  # first: without the others it would be damaged
     if folder.is_dir():

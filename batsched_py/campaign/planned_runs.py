@@ -1,10 +1,10 @@
 """Expands a campaign file to its runs.
 
-Every combination of the axes is a run. An axis whose name is no setting is one of named variants:
+Every combination of the axes is a run. An axis whose name is not a setting has named variants:
 the table ``[AXIS.VALUE]`` holds the settings that the value stands for. ``[[exclude]]`` leaves
 combinations out, ``[[include]]`` adds others, and ``replications`` repeats each with seeds of its
 own: replication k has the same seed on all other axes, so that systems can be compared pairwise.
-What is included may be repeated less often, as what is not drawn by chance.
+Included runs may be repeated less often, such as runs without chance.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COLUMNS = (
     *("folder", "input", "nb_res", "users_react", "hash", "version", "git_revision", "host"),
     *("started", "seconds", "wall_time"),
 )
-"""Columns of the table of results beside settings, labels, metrics and what is measured."""
+"""Further columns of the table of results: not settings, labels, metrics or measures."""
 
 
 class PlannedRun(msgspec.Struct):
@@ -111,7 +111,7 @@ def _check_rule(
         raise CampaignError(("exclude", number), None, "it is empty, and would leave out every run")
     for key, value in rule.items():
         if isinstance(values.get(key), dict):
-            message = f"{key} is a table, which is no label of a run: name a key with plain values"
+            message = f"{key} is a table, not a label of a run: use a key with plain values"
             raise CampaignError(("exclude", number), key, message)
         if key not in values:
             message = _unknown(key, [*values], "key of [run]")
@@ -150,7 +150,7 @@ def _check_values(block: _Block) -> None:
 def _check_labels(block: _Block, replicated: bool) -> None:
     """Raise for keys whose column in the table of results would be that of something else."""
     if replicated and isinstance(block.values.get("seed"), list):
-        raise block.mistake("seed", "seed is an axis and there are replications: one of them")
+        raise block.mistake("seed", "seed is an axis and there are replications: remove one")
     taken = {*KEYS, *COLUMNS, *COUNTS, *METRICS, REPLICATION}
     for key in block.values:
         if key in KEYS:
@@ -168,7 +168,7 @@ def _fewer(included: dict[str, Any], number: int, replications: int | None) -> i
     if own is None or own is replications:
         return replications
     if not is_integer(own) or own < 1 or replications is None:
-        expected = "expected how many, at least 1, in a file that has replications"
+        expected = "expected a number of at least 1, in a file that has replications"
         raise CampaignError(
             ("include", number), REPLICATIONS, f"{REPLICATIONS} = {own!r}: {expected}"
         )
@@ -234,7 +234,7 @@ def _add_variant(
     block: _Block,
     variants: Mapping[str, Any],
 ) -> None:
-    """Add what the table ``[key.value]`` says."""
+    """Add the settings of the table ``[key.value]``."""
     tables = variants[key]
     name = str(value).lower() if isinstance(value, bool) else str(value)  # as TOML has it
     table = tables.get(name) if isinstance(tables, dict) else None
@@ -250,7 +250,7 @@ def _add_variant(
             message = _unknown(setting, KEYS, "setting")
             raise CampaignError(place, setting, message)
         if setting in settings:
-            message = f"{setting!r} is set by [{key}.{name}] and elsewhere: a label would be wrong"
+            message = f"{setting!r} is set by [{key}.{name}] and elsewhere: remove one of them"
             raise CampaignError(place, setting, message)
         settings[setting] = _checked(setting, given, place)
 
@@ -319,7 +319,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _are_tables(value: Any) -> bool:
-    """Tell whether a value of an option is a list of tables, such as the limits of a site."""
+    """Return whether a value of an option is a list of tables, such as the limits of a site."""
     return (
         isinstance(value, list)
         and any(isinstance(item, dict) for item in value)
@@ -328,7 +328,7 @@ def _are_tables(value: Any) -> bool:
 
 
 def _is_label(value: Any) -> bool:
-    """Tell whether a value can be written and read again: JSON and tables have 64 bits."""
+    """Return whether a value can be written and read again: JSON and tables have 64 bits."""
     if is_integer(value):
         return -(2**63) <= value < 2**63
     return isinstance(value, str | bool) or is_number(value)

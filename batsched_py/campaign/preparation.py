@@ -77,7 +77,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
             log = paths[settings.log]
             resolved = settings.on_machine(partial(read_machine_size, log))
             if settings.platform is not None and not is_file(settings.platform):
-                raise UsageError(f"there is no platform file '{settings.platform}'")
+                raise UsageError(f"there is no platform file {settings.platform!r}")
         kept = [campaign.keep, measure and [measure.rpartition(":")[2], digest(_file(measure))]]
         run_hash = hash_run(planned.settings, settings, log, kept)
         new_folder = out / "runs" / f"{_name(planned, varying)}_{run_hash}"
@@ -164,7 +164,7 @@ def count_other_folders(runs: Iterable[PreparedRun], out: Path) -> int:
 
 
 def _run_folders(out: Path) -> list[Path]:
-    """Return what may be the folders of runs; a desktop puts files of its own beside them."""
+    """Return the folders that may be folders of runs; a desktop may add files next to them."""
     folder = out / "runs"
     return [path for path in folder.iterdir() if is_folder(path)] if is_folder(folder) else []
 
@@ -179,7 +179,7 @@ def _name(planned: PlannedRun, varying: Iterable[str]) -> str:
 def find_axes(labels: Iterable[Mapping[str, Label]]) -> list[str]:
     """Return the labels that have several values, in order of first appearance.
 
-    To have none, as the other runs beside those that are included, counts as a value.
+    A run without the label, as most runs lack the labels of included ones, has a value of its own.
     """
     runs = list(labels)
     keys = dict.fromkeys(key for of_run in runs for key in of_run)
@@ -208,6 +208,6 @@ def _anywhere(value: Label) -> Label:
     file, python, name = value.partition(".py:")
     try:
         exists = Path(f"{file}.py" if python else file).exists() and file not in ("", ".")
-    except (OSError, ValueError):  # a long text is no path
+    except (OSError, ValueError):  # a long text is not a path
         exists = False
     return f"{Path(file).absolute()}{python}{name}" if exists else value

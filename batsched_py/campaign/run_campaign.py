@@ -159,16 +159,16 @@ def run_campaign(
     ``file`` is a campaign file, or the name of a study. Results go to the folder ``out`` (None:
     ``campaigns/NAME``), as ``batsched-py campaign`` writes them, but for the report. A second call
     continues where the first stopped. At most ``jobs`` simulations run at a time (None: as many as
-    there are cores), each in a process of its own: a script needs no ``if __name__ ==
+    there are cores), each in its own process: a script needs no ``if __name__ ==
     "__main__"``. ``logs`` take the place of the file's, and are looked for in ``log_dirs``, too;
-    ``replications`` is how often each combination is repeated, instead of as the file says;
+    ``replications`` is how often each combination is repeated, instead of the file's number;
     ``quick`` takes the small size that the file names. ``retry_failed`` runs only what failed
     before, ``only_missing`` only what was not tried. ``verify`` is the part of the runs that is
     simulated twice, with and without messages. ``cluster`` is the address of a dask scheduler, or a
     queueing system (``slurm``), which is asked for ``jobs`` jobs. ``shard`` such as ``"3/20"`` runs
     only that share. ``machine``, ``backend``, ``batsim``, ``batsim_log``, ``timeouts`` and
-    ``budgets`` are as in :func:`~batsched_py.simulate`, for all runs and instead of what the file
-    says. ``progress`` shows a bar on standard error.
+    ``budgets`` are as in :func:`~batsched_py.simulate`, for all runs, and replace the file's.
+    ``progress`` shows a bar on standard error.
 
     Returns the :class:`CampaignResults` of the folder: ``runs`` is a data frame with a row per run
     that has finished (times in seconds), ``failures`` lists the runs that failed and why.
@@ -205,7 +205,7 @@ def run_campaign(
     )
     path = find_campaign(str(file))
     if read_collection(path) is not None:
-        raise UsageError(f"{path} names several campaigns: call this with each")
+        raise UsageError(f"{path} lists several campaigns: call run_campaign() for each of them")
     planned = PlannedCampaign(path, options)
     planned.run(planned.choose(planned.read_states()), progress)
     return open_results(planned.folder)
@@ -217,8 +217,8 @@ def _check_machine(path: Path, logs: Sequence[str]) -> None:
     machines = {str(run.settings.machine) for run in runs if run.settings.machine is not None}
     if machines and not {run.settings.log for run in runs} <= set(logs):
         raise UsageError(
-            f"{parameter('logs')} {logs[0]}: {path} has the machine file {min(machines)}, which is "
-            f"that of another log: give {parameter('machine')} too"
+            f"{parameter('logs')} {logs[0]}: {path} has the machine file {min(machines)}, which "
+            f"describes the machine of another log: give {parameter('machine')} too"
         )
 
 

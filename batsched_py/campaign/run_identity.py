@@ -43,7 +43,7 @@ _OUTSIDE = {"timeouts": None, "batsim_log": False, "budgets": None}
 def hash_run(planned: Settings, settings: Settings, log: Path, further: Iterable[Any] = ()) -> str:
     """Return a hash of the options, files and code that determine a run on the file ``log``.
 
-    ``settings`` are the ``planned`` ones with each file where it was found: that is no part of it.
+    ``settings`` are the ``planned`` ones with each file where it was found, which does not count.
     ``further`` is what else determines what is kept of it, such as how it is measured.
     """
     determining = msgspec.structs.replace(planned, **_OUTSIDE)
@@ -118,6 +118,6 @@ def _revision() -> str | None:
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):  # no git here, or not our checkout
+    except (OSError, subprocess.SubprocessError):  # no git here, or not a checkout of batsched_py
         return None
     return done.stdout.strip() or None

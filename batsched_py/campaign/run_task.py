@@ -51,7 +51,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}
     """Absolute path to SHA-256 of all files that it reads."""
     code: str = ""
-    """Digest of the code that it is to be simulated by; "": whatever there is."""
+    """Digest of the code that must simulate it; "": any code."""
     verify: bool = False
     """Whether it is simulated twice, with and without messages."""
     measure: str | None = None
@@ -62,7 +62,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None = None
     """Where another process as back end leaves its logs; None: in a temporary folder."""
     provenance: dict[str, Any] = {}
-    """What is stored with the run beside what the worker knows."""
+    """Provenance that the worker does not know and that is stored with the run."""
 
 
 class RunFailed(Exception):  # noqa: N818 - it is not the program that failed
@@ -144,7 +144,7 @@ def _tables(result: Result) -> Files:
 
 
 def _check_unchanged(task: Task) -> None:
-    """Raise :class:`InputError` if an input is not what the run is known by any more.
+    """Raise :class:`InputError` if the code or an input of the run has changed.
 
     Of the code it is seen once in a worker, which goes on with what it has loaded.
     """
@@ -156,7 +156,7 @@ def _check_unchanged(task: Task) -> None:
 
 
 def _measured(task: Task, place: str, result: Result) -> dict[str, float | None]:
-    """Return what the study's own function gives, checked."""
+    """Return the checked values of the study's own function."""
     with isolate(task.settings.seed) as notes:
         function = load_file(place)
         if not callable(function):
@@ -169,7 +169,7 @@ def _measured(task: Task, place: str, result: Result) -> dict[str, float | None]
     taken = {*KEYS, *COLUMNS, *result.measured["overall"], *task.taken}
     for name, value in given.items():
         if name in taken:
-            raise InputError(f"{place} gave {name!r}, which is another column: call it otherwise")
+            raise InputError(f"{place} gave {name!r}, which is another column: choose another name")
         try:
             number = None if value is None else float(value)
         except (TypeError, ValueError):

@@ -16,7 +16,7 @@ _LIKE: tuple[tuple[str, ...], ...] = (
     ("log", "scheduler", "scheduler_options", "users", "user_options"),
     ("log", "scheduler", "users"),
 )
-"""Settings that two runs share, if the time of one is to tell that of the other; the best first."""
+"""Settings that two runs share if the time of one predicts the time of the other; best first."""
 
 
 def estimate_time(
@@ -42,7 +42,7 @@ def estimate_time(
         parts.append(f"about {span} for {len(known)} runs, {at_a_time} at a time")
     if nb_unknown:
         parts.append(
-            f"{nb_unknown} runs are like none that was timed in this folder: an estimate is "
+            f"{nb_unknown} runs differ from all that were timed in this folder: an estimate is "
             "possible once some of them have run"
         )
     return "; ".join(parts) or "nothing is left to do"

@@ -33,7 +33,7 @@ WIDTH, HEIGHT = 820, 460
 LABELS = 40
 """Jobs that are labelled at most."""
 _WIDE, _HIGH = 0.009, 0.028
-"""What a letter of a label needs, as shares of the axes."""
+"""Size of a letter of a label, as shares of the axes."""
 
 
 def draw_job(watch: Watch, margin: float) -> Chart:
@@ -78,7 +78,7 @@ def _roles(watch: Watch, life: Life, left: float) -> dict[str, str]:
 
 
 def _jobs(watch: Watch, roles: dict[str, str], end: float) -> pd.DataFrame:
-    """Return the jobs that started, as a table of jobs; who has not ended runs on to the edge."""
+    """Return the jobs that started, as a table of jobs; unfinished jobs run on to the edge."""
     rows = [
         (
             *(job.id, job.submit_time, job.start, end if job.end is None else job.end),

@@ -47,7 +47,7 @@ class Pass(msgspec.Struct, frozen=True):
     """Jobs in the queue."""
     happened: Happened
     needs_end_of: list[str]
-    """Of the head: the running jobs whose ends its reservation counts on, the last one decides."""
+    """For the head: the running jobs that must end before its reservation, the last one last."""
 
 
 class Started(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -64,9 +64,9 @@ class Started(msgspec.Struct, frozen=True, omit_defaults=True):
     behind: str | None = None
     """The job behind whose reservation it was backfilled."""
     reservation: float = inf
-    """When that reservation is."""
+    """The time of this reservation."""
     sites: dict[str, int] = {}
-    """How many of its processors are where, if the machine has sites."""
+    """The number of its processors on each site, if the machine has sites."""
 
 
 class Watch:
@@ -95,7 +95,7 @@ class Watch:
         return self.jobs.get(self._wanted)
 
     def has_seen_all(self, now: float) -> bool:
-        """Tell whether the replay may stop: the job and the margin after it have ended."""
+        """Return whether the replay may stop: the job and the margin after it have ended."""
         life = self.life
         if life is None or life.end is None:
             return False
@@ -200,12 +200,12 @@ class Watch:
         return None, inf
 
     def _was_ahead(self, head: Job, job: Job) -> bool:
-        """Tell whether ``head`` was before ``job`` in the order, as far as that can be known."""
+        """Return whether ``head`` was before ``job`` in the order, as far as that can be known."""
         key = getattr(getattr(self.policy, "order", None), "key", None)
         return head.id == self._head if key is None else bool(key(head) < key(job))
 
     def _held(self, job: Job) -> WaitingReason:
-        """Ask the policy; one that does not answer leaves what everybody can see."""
+        """Ask the policy; without an answer the reason is the number of free processors."""
         policy, queue, machine = self.policy, self._queue, self._machine
         answer: object = None
         if isinstance(policy, ExplainingScheduler):

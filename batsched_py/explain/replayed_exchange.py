@@ -53,7 +53,7 @@ def find_beginning(turns: list[Turn]) -> m.SimulationBegins:
 
 
 def has_six_decimals(turns: Iterable[Turn]) -> bool:
-    """Tell whether the recorded replies have times of six decimals, as those to Batsim have."""
+    """Return whether the recorded replies have times of six decimals, as replies to Batsim have."""
     times = (time for turn in turns for event in turn.reply.events for time in _times(event))
     return all(time == round(time, 6) for time in times)
 
@@ -119,7 +119,7 @@ def _differs(turn: Turn, reason: str) -> InputError:
 
 
 def _is_submission(event: m.Event) -> bool:
-    """Tell whether a decision is one of users: to submit a job."""
+    """Return whether a decision is one of users: to submit a job."""
     return isinstance(event, m.RegisterJob) and not is_placed(event.job_id)
 
 
@@ -173,7 +173,7 @@ class RecordedUsers:
     def _job(
         self, description: m.JobDescription, profiles: dict[str, dict[str, Any]]
     ) -> WorkloadJob:
-        """Return what the process makes ``description`` from; ``profiles`` came with it."""
+        """Return the workload job of ``description``; ``profiles`` came with it."""
         name = description.id.removeprefix(f"{DYNAMIC}!")
         profile = description.profile
         if not self._reuse:  # the process has appended the job's name

@@ -26,7 +26,7 @@ class Line(msgspec.Struct, omit_defaults=True):
 
     begin: float
     end: float
-    """The next pass, when it was no longer so (seconds)."""
+    """The next pass, at which the reason was another one (seconds)."""
     decisions: int
     why: Why
     by: list[str]
@@ -44,7 +44,7 @@ class Line(msgspec.Struct, omit_defaults=True):
     site: str = ""
     """The last site on which the reservation was."""
     lasts: float | None = None
-    """Seconds that it would have run in the first place that it fitted into, if that is known."""
+    """Seconds that it would have run in the first place where it fits, if known."""
     needs_end_of: list[str] = []
     moved_from: float | None = None
     """When the start was planned before."""
@@ -60,7 +60,7 @@ class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}, omit_defa
     policy: str
     nb_processors: int
     explains_itself: bool
-    """Whether the policy says what holds a job."""
+    """Whether the policy gives reasons."""
     submit_time: float
     start: float | None
     end: float | None
@@ -76,9 +76,9 @@ class Explanation(msgspec.Struct, rename={"submit_time": "submitted"}, omit_defa
     started: Started | None
     extra: dict[str, Any]
     dilation: float | None = None
-    """How many times as long as expected it runs where it was placed, None for once."""
+    """The factor by which it runs longer where it was placed, None for 1."""
     transfer: float | None = None
-    """Seconds by which it runs still longer there, None for none."""
+    """Further seconds that it runs there, None for none."""
 
 
 def explain_job(watch: Watch, policy: str, most: int) -> Explanation:
@@ -122,8 +122,8 @@ def find_overtakers(jobs: Mapping[str, Life], life: Life, left: float) -> list[s
 def merge_passes(passes: Sequence[Pass], left: float, most: int = MOST) -> list[Line]:
     """Merge successive passes with the same reason; ``left`` is when the wait ended.
 
-    Reservations that move are told apart as long as that gives at most ``most`` lines, then only
-    those of different jobs, then only the kinds of reasons.
+    Each place of a reservation has its own line if that gives at most ``most`` lines. Otherwise
+    each job that holds a reservation has one, and at last each kind of reason.
     """
     merged: list[Line] = []
     for key in (_exactly, _by_job, lambda waited: waited.held.why):

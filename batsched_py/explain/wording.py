@@ -15,38 +15,38 @@ from batsched_py.workload.logs.clock import format_moment
 from batsched_py.workload.unused_input import RESERVATION
 
 LISTED = 5
-"""Jobs that a list names; of the others it says how many they are."""
+"""The most jobs that a list names; for the others it has their number."""
 
 
-def describe(told: Explanation) -> Iterator[str]:
+def describe(found: Explanation) -> Iterator[str]:
     """Yield the lines of an explanation, the summary first."""
-    yield _summary(told)
-    if told.overtaken_by:
-        later = _counted(len(told.overtaken_by), "later job")
-        yield f"overtaken by {later}: {list_names(told.overtaken_by)}"
-    if told.state == REJECTED:
-        yield _rejection(told)
-    if told.held:
-        yield f"what held it under {told.policy}:"
-        if not told.explains_itself:
+    yield _summary(found)
+    if found.overtaken_by:
+        later = _counted(len(found.overtaken_by), "later job")
+        yield f"overtaken by {later}: {list_names(found.overtaken_by)}"
+    if found.state == REJECTED:
+        yield _rejection(found)
+    if found.held:
+        yield f"why it waited under {found.policy}:"
+        if not found.explains_itself:
             yield (
-                f"  ({told.policy} does not explain itself: what follows is only what everybody "
-                "can see, and its place is that in submission order)"
+                f"  ({found.policy} gives no reasons: shown are free processors, and the place in "
+                "submission order)"
             )
-        for line in told.held:
+        for line in found.held:
             during = f"from {format_time(line.begin)} to {format_time(line.end)}"
             decisions = _counted(line.decisions, "decision")
-            yield f"  {during} ({decisions}): {_REASONS[line.why](told, line)}"
-    if told.started is not None:
-        yield from _start(told, told.started)
+            yield f"  {during} ({decisions}): {_REASONS[line.why](found, line)}"
+    if found.started is not None:
+        yield from _start(found, found.started)
 
 
-def describe_dates(told: Explanation, unix_start_time: float, time_zone: str) -> str:
+def describe_dates(found: Explanation, unix_start_time: float, time_zone: str) -> str:
     """Return the dates of submission, start and end; ``unix_start_time`` is that of second 0.
 
     Raises :class:`InputError` as :func:`~batsched_py.workload.logs.clock.format_moment` does.
     """
-    moments = (("submitted", told.submit_time), ("started", told.start), ("ended", told.end))
+    moments = (("submitted", found.submit_time), ("started", found.start), ("ended", found.end))
     shown = [
         f"{what} {format_moment(time, unix_start_time, time_zone):%a %Y-%m-%d %H:%M:%S}"
         for what, time in moments
@@ -55,39 +55,39 @@ def describe_dates(told: Explanation, unix_start_time: float, time_zone: str) ->
     return f"on the clock ({time_zone}): {', '.join(shown)}"
 
 
-def _summary(told: Explanation) -> str:
-    estimate = format_exact_duration(told.estimate)
-    job = f"{told.job} ({_processors(told.size)}, expected to run {estimate}): "
-    job += f"submitted at {format_time(told.submit_time)}"
-    if told.start is None and told.state == REJECTED:
-        waited = f", after {format_exact_duration(told.waited)}" if told.waited else ""
-        return f"{job}, rejected at {format_time(told.submit_time + told.waited)}{waited}"
-    if told.start is None:
+def _summary(found: Explanation) -> str:
+    estimate = format_exact_duration(found.estimate)
+    job = f"{found.job} ({_processors(found.size)}, expected to run {estimate}): "
+    job += f"submitted at {format_time(found.submit_time)}"
+    if found.start is None and found.state == REJECTED:
+        waited = f", after {format_exact_duration(found.waited)}" if found.waited else ""
+        return f"{job}, rejected at {format_time(found.submit_time + found.waited)}{waited}"
+    if found.start is None:
         return (
-            f"{job}, never started: the log ends at {format_time(told.log_end)}, when it had "
-            f"waited {format_exact_duration(told.waited)}"
+            f"{job}, never started: the log ends at {format_time(found.log_end)}, when it had "
+            f"waited {format_exact_duration(found.waited)}"
         )
-    waited = f"waited {format_exact_duration(told.waited)}" if told.waited else "did not wait"
-    ended = "" if told.end is None else f"; it ended at {format_time(told.end)} ({told.state})"
-    return f"{job}, started at {format_time(told.start)}, {waited}{ended}"
+    waited = f"waited {format_exact_duration(found.waited)}" if found.waited else "did not wait"
+    ended = "" if found.end is None else f"; it ended at {format_time(found.end)} ({found.state})"
+    return f"{job}, started at {format_time(found.start)}, {waited}{ended}"
 
 
-def _rejection(told: Explanation) -> str:
-    if not 0 < told.size <= told.nb_processors:
+def _rejection(found: Explanation) -> str:
+    if not 0 < found.size <= found.nb_processors:
         return (
-            f"it asked for {_processors(told.size)}, and the machine has {told.nb_processors}: no "
-            "policy sees such a job"
+            f"it asked for {_processors(found.size)}, but the machine has {found.nb_processors}: "
+            "no policy sees such a job"
         )
-    if told.extra.keys() & {*RESERVATION}:
-        return f"it asked for an advance reservation, and {told.policy} had no room for it then"
-    return f"{told.policy} rejected it, and does not say why (a limit of the site, for example)"
+    if found.extra.keys() & {*RESERVATION}:
+        return f"it asked for an advance reservation, but {found.policy} had no room at that time"
+    return f"{found.policy} rejected it without a reason (it may be over a limit, for example)"
 
 
-# What held it --------------------------------------------------------------------------------
+# Why it waited -------------------------------------------------------------------------------
 
 
-def _needed(told: Explanation, line: Line) -> str:
-    return f"{_processors(told.size)} needed, {_between(line.free)} free"
+def _needed(found: Explanation, line: Line) -> str:
+    return f"{_processors(found.size)} needed, {_between(line.free)} free"
 
 
 def _place(line: Line) -> str:
@@ -100,8 +100,8 @@ def _place(line: Line) -> str:
     return f"; {before}, at last {last} of {line.waiting[1]}"
 
 
-def _head(told: Explanation, line: Line) -> str:
-    text = f"{_needed(told, line)}; head of the queue"
+def _head(found: Explanation, line: Line) -> str:
+    text = f"{_needed(found, line)}; head of the queue"
     note = f"; {line.note}" if line.note else ""
     if line.until[1] == inf:
         return text + note
@@ -111,17 +111,13 @@ def _head(told: Explanation, line: Line) -> str:
     return text + _moved(line) + note
 
 
-def _reserved(told: Explanation, line: Line) -> str:
+def _reserved(found: Explanation, line: Line) -> str:
     holder = f"the reservation of {list_names(line.by)}{_on_site(line)} at {_moving(line)}"
     if line.until[1] == inf:
-        holder = f"the start of {list_names(line.by)}, whose time is not known"
+        holder = f"the start of {list_names(line.by)}, at an unknown time"
     there = " there" if line.site else ""
-    end = line.begin + (told.estimate if line.lasts is None else line.lasts)
-    ends = (
-        f"it would run until {format_time(end)}"
-        if end < inf
-        else "nobody knows how long it would run"
-    )
+    end = line.begin + (found.estimate if line.lasts is None else line.lasts)
+    ends = f"it would run until {format_time(end)}" if end < inf else "its run time is unknown"
     return (
         f"fits into the {_between(line.free)} free processors, but would delay {holder}: "
         f"{ends}, and needs more than the {_between(line.extra)} extra nodes{there}"
@@ -133,26 +129,26 @@ def _on_site(line: Line) -> str:
     return f" on {line.site}" if line.site else ""
 
 
-def _behind(told: Explanation, line: Line) -> str:
-    fits = "it fits, but" if told.size <= line.free[0] else f"{_needed(told, line)}, and"
+def _behind(found: Explanation, line: Line) -> str:
+    fits = "it fits, but" if found.size <= line.free[0] else f"{_needed(found, line)}, and"
     return f"{fits} nobody overtakes {list_names(line.by)}{_place(line)}"
 
 
-def _planned(told: Explanation, line: Line) -> str:
+def _planned(found: Explanation, line: Line) -> str:
     note = f" ({line.note.removeprefix('planned ')})" if line.note else ""
     when = f"planned for {_moving(line)}" if line.until[1] < inf else "not planned"
-    return f"{when}{note}; {_needed(told, line)}{_place(line)}{_moved(line)}"
+    return f"{when}{note}; {_needed(found, line)}{_place(line)}{_moved(line)}"
 
 
-def _limited(told: Explanation, line: Line) -> str:
+def _limited(found: Explanation, line: Line) -> str:
     until = f" before {_moving(line)}" if line.until[1] < inf else ""
     note = f" ({line.note})" if line.note else ""
     return f"a rule of the site forbids it to run{until}{note}{_place(line)}"
 
 
-def _only_needed(told: Explanation, line: Line) -> str:
+def _only_needed(found: Explanation, line: Line) -> str:
     note = f"; {line.note}" if line.note else ""
-    return _needed(told, line) + _place(line) + note
+    return _needed(found, line) + _place(line) + note
 
 
 _REASONS: dict[Why, Callable[[Explanation, Line], str]] = {
@@ -177,12 +173,12 @@ def _moving(line: Line) -> str:
 def _moved(line: Line) -> str:
     if line.moved_from is None or line.moved_by is None:
         return ""
-    before = format_time(line.moved_from) if line.moved_from < inf else "a time that was not known"
+    before = format_time(line.moved_from) if line.moved_from < inf else "an unknown time"
     return f"; moved from {before}{_when(line.moved_by)}"
 
 
 def _when(happened: Happened) -> str:
-    """Say what happened when a plan moved: early ends make room, submissions take it."""
+    """Return what happened when a plan moved: early ends make room, submissions take it."""
     parts = []
     early = [ended for ended in happened.ended if 0 < ended.early < inf]
     if early:
@@ -192,17 +188,17 @@ def _when(happened: Happened) -> str:
     if happened.submitted:
         parts.append(f"{list_names(happened.submitted)} {_was(happened.submitted)} submitted")
     if happened.machine_changed:
-        parts.append("processors went or came back")
+        parts.append("processors failed or came back")
     return f", when {' and '.join(parts)}" if parts else ""
 
 
 # How it started ------------------------------------------------------------------------------
 
 
-def _start(told: Explanation, started: Started) -> Iterator[str]:
-    place = f"on processors {told.processors}"
-    yield f"started at {format_time(started.time)} {place}: {_cause(told, started)}"
-    if placed := _placed(told, started):
+def _start(found: Explanation, started: Started) -> Iterator[str]:
+    place = f"on processors {found.processors}"
+    yield f"started at {format_time(started.time)} {place}: {_cause(found, started)}"
+    if placed := _placed(found, started):
         yield f"  placed {placed}"
     if started.behind is not None:
         when = f" at {format_time(started.reservation)}" if started.reservation < inf else ""
@@ -215,21 +211,21 @@ def _start(told: Explanation, started: Started) -> Iterator[str]:
         yield f"  at the same instant started {list_names(started.together_with)}"
 
 
-def _placed(told: Explanation, started: Started) -> str:
-    """Say on which sites it runs, and how much longer there; nothing where it does neither."""
+def _placed(found: Explanation, started: Started) -> str:
+    """Return the sites on which it runs and how much longer it runs there, if there is any."""
     sites = [f"{name} ({_processors(number)})" for name, number in started.sites.items()]
     parts = [f"on {list_names(sites)}"] if sites else []
-    if told.dilation is not None:
-        parts.append(f"to run {told.dilation:.6g} times as long")
-    if told.transfer is not None:
-        parts.append(f"with a transfer of {format_exact_duration(told.transfer)}")
+    if found.dilation is not None:
+        parts.append(f"to run {found.dilation:.6g} times as long")
+    if found.transfer is not None:
+        parts.append(f"with a transfer of {format_exact_duration(found.transfer)}")
     return ", ".join(parts)
 
 
-def _cause(told: Explanation, started: Started) -> str:
-    needed = f"{_processors(told.size)} needed, {started.free} free"
+def _cause(found: Explanation, started: Started) -> str:
+    needed = f"{_processors(found.size)} needed, {started.free} free"
     happened = started.happened
-    if not told.held:
+    if not found.held:
         text = f"at once, {needed}"
         return f"{text}, as {_ends(happened.ended)} at that instant" if happened.ended else text
     if happened.ended:
@@ -241,7 +237,7 @@ def _cause(told: Explanation, started: Started) -> str:
     if happened.submitted:
         jobs = list_names(happened.submitted)
         return f"{needed}; {jobs} {_was(happened.submitted)} submitted, and the order changed"
-    return f"its time had come: {needed}"
+    return f"its planned time came: {needed}"
 
 
 # Small words ---------------------------------------------------------------------------------
@@ -263,7 +259,7 @@ def list_names(names: Sequence[str]) -> str:
 
 
 def _all_of(names: Sequence[str]) -> str:
-    """Name the last of the jobs that must end, and how many there are besides."""
+    """Return the last of the jobs that must end, and the number of the others."""
     more = len(names) - 1
     return names[-1] if not more else f"{names[-1]} and {more} {'other' if more == 1 else 'others'}"
 

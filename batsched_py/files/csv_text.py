@@ -2,8 +2,8 @@
 
 A spreadsheet takes a cell that begins with ``=`` for a formula, which may start programs and send
 data away, and so it does with ``+``, ``-``, ``@`` and their wide forms. Names of users and jobs,
-labels and titles are anybody's. In tables for people an apostrophe before such a text says that it
-is one.
+labels and titles may come from anybody. In tables for readers an apostrophe before such a text says
+that it is one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MUST_QUOTE = re.compile(f"[{_MARKS}]").search
 def quote_field(text: str) -> str:
     """Return a field, quoted if it needs quotes (names of jobs may have commas).
 
-    The ``csv`` of Python before 3.13 does not for a line break that is no end of a line there.
+    The ``csv`` of Python before 3.13 does not for a line break that does not end a line there.
     """
     return '"' + text.replace('"', '""') + '"' if _MUST_QUOTE(text) else text
 

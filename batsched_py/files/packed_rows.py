@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-import zlib  # noqa: TID251 - unpacks our own bytes only
+import zlib  # noqa: TID251 - unpacks its own bytes only
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
@@ -22,12 +22,12 @@ class PackedBatches(Generic[_Batch]):
         self._packed: list[bytes] = []
 
     def append(self, batch: _Batch) -> None:
-        """Pack a batch; raises :class:`InvariantError` for what is not data, such as a lock."""
+        """Pack a batch; raises :class:`InvariantError` for objects such as a lock."""
         try:
             content = pickle.dumps(batch, pickle.HIGHEST_PROTOCOL)
         except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
             raise InvariantError(
-                f"what a job carries in extra cannot be kept: {error}; expected plain data"
+                f"the further fields of a job cannot be stored: {error}; expected plain data"
             ) from error
         self._packed.append(zlib.compress(content, level=1))
 

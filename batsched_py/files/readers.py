@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
 STANDARD_INPUT = "-"
-"""The name of what is piped in."""
+"""The file name that stands for standard input."""
 MOST_DIGITS = 308
-"""Digits of a number: a float holds no longer one."""
+"""The most digits of a number: a float cannot hold a longer one."""
 _GZIP = b"\x1f\x8b"
 _DIGITS_TO_0 = bytes.maketrans(b"123456789", b"0" * 9)
 _LONG_NUMBER = re.compile(rf"[0-9a-fA-F_]{{{MOST_DIGITS + 1}}}")
@@ -67,11 +67,11 @@ def read_text(path: str | Path, kind: Kind = InputError) -> str:
         return _unify_line_ends(content.decode())
     except UnicodeDecodeError as error:
         line, byte = content.count(b"\n", 0, error.start) + 1, content[error.start]
-        raise kind(f"{path}:{line}: no text in UTF-8: it has the byte 0x{byte:02x}") from None
+        raise kind(f"{path}:{line}: not a text in UTF-8: it has the byte 0x{byte:02x}") from None
 
 
 def read_log(path: str | Path) -> str:
-    """Return the text of a program's log; bytes that are no UTF-8 are replaced."""
+    """Return the text of a program's log; bytes that are not UTF-8 are replaced."""
     return _unify_line_ends(read_bytes(path).decode(errors="replace"))
 
 
@@ -102,7 +102,7 @@ def unpack(content: bytes, where: object, kind: Kind = InputError) -> bytes:
 
 @contextmanager
 def _readable(path: object, kind: Kind) -> Iterator[None]:
-    """Turn what goes wrong with opening, reading or unpacking a file into one of our errors."""
+    """Turn errors of opening, reading or unpacking a file into a :class:`BatschedError`."""
     try:
         yield
     except (BadGzipFile, EOFError, zlib.error) as error:
@@ -147,7 +147,7 @@ def parse_json(
     except msgspec.ValidationError as error:
         problem, place = str(error), _locate(content, error)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        problem, place = f"no JSON: {error}", _locate(content, error)
+        problem, place = f"not JSON: {error}", _locate(content, error)
     where = f"{where}{place}" if isinstance(where, Path) else where
     raise kind(f"{where}: {problem}{'' if expected is None else f'; expected {expected}'}")
 
@@ -158,7 +158,7 @@ def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
 
 
 def _check_numbers(content: bytes) -> None:
-    """Raise for a number that no float holds; other code need not ask again."""
+    """Raise for a number that no float can hold, so that other code need not check."""
     if len(content) > MOST_DIGITS:
         place = content.translate(_DIGITS_TO_0).find(_TOO_LONG)
         if place >= 0:
@@ -168,7 +168,7 @@ def _check_numbers(content: bytes) -> None:
 
 
 def _has_each_name(content: bytes, value: Any) -> bool:
-    """Tell whether the value, written again, has as many ``:`` as the JSON, and so all names.
+    """Return whether the value, written again, has as many ``:`` as the JSON, and so all names.
 
     An escape may be a ``:``, so JSON with escapes is in doubt.
     """

@@ -55,7 +55,7 @@ def _names(text: str) -> list[str]:
     """Return the parts of a dotted key."""
     try:
         inner: Any = parse_toml(f"{text.strip()} = 0", "key")
-    except InputError:  # the file is no TOML there, or this line is within a text
+    except InputError:  # the file is not TOML there, or this line is within a text
         return []
     names = []
     while isinstance(inner, dict):

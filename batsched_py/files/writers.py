@@ -2,7 +2,7 @@
 
 What is written is on the disk before it takes the place of what was there: after a crash of the
 machine, too, there is the old file or the new one, not an empty one. That the new one is there
-needs :func:`sync_folder`; it is for files that say that work is done. Both wait for the disk, which
+needs :func:`sync_folder`; it is for files that mark work as done. Both wait for the disk, which
 is not for what is made again if it is not whole.
 """
 
@@ -22,7 +22,7 @@ from batsched_py.errors import OutputError, UsageError
 from batsched_py.support.terminal_text import say
 
 _LINES = 4096
-"""Written together, since each write takes longer than a line."""
+"""Lines that are written together, since each write takes longer than a line."""
 
 
 def write_whole(path: str | Path, content: str | bytes, *, sync: bool = True) -> None:
@@ -30,7 +30,7 @@ def write_whole(path: str | Path, content: str | bytes, *, sync: bool = True) ->
 
     Creates parent folders and replaces an existing file. Raises :class:`OutputError`; then
     nothing is left behind and an existing file is as it was. Without ``sync`` the file may be empty
-    after a crash of the machine. Bytes of a name that are no UTF-8 are written as escapes.
+    after a crash of the machine. Bytes of a name that are not UTF-8 are written as escapes.
     """
     if isinstance(content, str):
         content = content.encode(errors="backslashreplace")
@@ -104,7 +104,7 @@ def _is_device(path: Path) -> bool:
 
 
 def _part_of(path: Path) -> Path:
-    """Return a new hidden name beside a file, no longer than a name may be."""
+    """Return a new hidden name in the folder of a file, short enough for the system."""
     name = os.fsencode(path.name)[:80].decode(errors="ignore")
     return path.with_name(f".{name}.{secrets.token_hex(8)}.part")
 
@@ -131,7 +131,7 @@ def locked(folder: str | Path, *, shared: bool = False) -> Iterator[None]:
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OutputError(f"{folder} is in use by another run: wait for its end") from None
+            raise OutputError(f"{folder} is in use by another run: wait until it ends") from None
         except OSError:  # a file system without locks
             pass
         yield
@@ -192,4 +192,4 @@ def keep_inputs(output: Path, *inputs: Path) -> None:
     """Raise :class:`UsageError` if ``output`` is one of the input files."""
     for path in inputs:
         if output.exists() and path.exists() and output.samefile(path):
-            raise UsageError(f"{output}: that is the input; expected another file to write")
+            raise UsageError(f"{output}: this is the input; expected another file to write")

@@ -71,7 +71,7 @@ class Metric(msgspec.Struct, frozen=True):
             return None
         if self.needs_sites and not rows.sites:
             return None
-        with np.errstate(divide="ignore", invalid="ignore"):  # what is not finite becomes None
+        with np.errstate(divide="ignore", invalid="ignore"):  # infinities become None
             value = self.compute(rows)
         return value if np.isfinite(value) else None
 

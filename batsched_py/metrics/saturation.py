@@ -65,7 +65,7 @@ def low_marks(counts: ArrayLike) -> NDArray[np.int64]:
 
     Low marks never fall, so that a temporary peak does not look like growth. The last ones are
     minima over few weeks, and in the end the backlogs themselves; therefore a fifth is dropped
-    *after* the minima are taken, rounded up (``4 n // 5`` are left; the source says 20 %).
+    *after* the minima are taken, rounded up (``4 n // 5`` are left; the source has 20 %).
     """
     weeks = np.asarray(counts, dtype=np.int64)
     least = np.minimum.accumulate(weeks[::-1])[::-1]

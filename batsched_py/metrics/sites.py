@@ -1,9 +1,9 @@
-"""Metrics of grid sites: the work done for their own users and for those of others.
+"""Metrics of grid sites: the work done for their own users and for the users of other sites.
 
 Of tables with :attr:`JobTable.sites`, whose jobs belong to the users of one site (their home), and
 run there, elsewhere, or on several sites at once. Work is ``w p`` in processor-seconds, as it was
-executed: longer on several sites where that is so, and whatever the speed of the processors. A job
-on several sites is done on each by its processors there.
+executed: longer on several sites if the policy dilates it, and at the speed of its processors. A
+job on several sites is done on each by its processors there.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def multi_site_area_share(table: JobTable) -> float:
 def away_area_share(table: JobTable) -> float:
     """``sum w p`` done on other sites than the user's home / ``sum w p``.
 
-    Unit: 1. Source: ours.
+    Unit: 1. Source: this project.
     """
     return ratio(float(site_work(table).given.sum()), float(table.only_ran.area.sum()))
 

@@ -1,6 +1,6 @@
 """Metrics of users: sessions, activity and throughput.
 
-Over all jobs of known users, rejected ones included: a user submitted those too.
+Over all jobs of known users, rejected ones included, since a user submitted them too.
 """
 
 from __future__ import annotations

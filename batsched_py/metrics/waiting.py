@@ -58,8 +58,8 @@ def mean_turnaround_time_by_width(table: JobTable) -> float:
 def mean_turnaround_time_by_area(table: JobTable) -> float:
     """ARTwA, and the usual AWRT: ``sum w p r / sum w p``.
 
-    Streit names ARTwA without a formula; it is the AWRT of his section 7.3.3, and what others
-    than Schlagkamp call AWRT.
+    Streit names ARTwA without a formula; it is the AWRT of section 7.3.3, and what authors
+    other than Schlagkamp call AWRT.
 
     Unit: s. Source: Streit 2003, sections 5.1.3 and 7.3.3.
     """
@@ -70,7 +70,7 @@ def mean_turnaround_time_by_area(table: JobTable) -> float:
 def area_turnaround_per_job(table: JobTable) -> float:
     """AWRT as Streit's section 7.3.1 words it: ``sum w p r / n``, n jobs that ran.
 
-    Its weights do not sum to 1; his formulas 7.1 and 7.3.3 are other metrics.
+    Its weights do not sum to 1; the formulas 7.1 and 7.3.3 are other metrics.
 
     Unit: processor s^2. Source: Streit 2003, section 7.3.1 (text).
     """
@@ -81,7 +81,7 @@ def area_turnaround_per_job(table: JobTable) -> float:
 def area_turnaround_per_processor(table: JobTable) -> float:
     """AWRT as Schlagkamp prints it: ``sum p w r / sum w``.
 
-    Its unit shows that it is no mean: see :func:`mean_turnaround_time_by_area` for the usual one.
+    Its unit shows that it is not a mean: :func:`mean_turnaround_time_by_area` is the usual one.
 
     Unit: s^2. Source: Schlagkamp 2015 (as printed).
     """

@@ -24,7 +24,7 @@ def read_counters(plugin: object) -> dict[str, Any] | None:
         given = plugin.statistics()
     except InvariantError:  # of a policy inside: it names that
         raise
-    except (Exception, SystemExit) as error:  # whatever the author's code raises
+    except (Exception, SystemExit) as error:  # anything that the author's code raises
         raise InvariantError(f"{method} failed: {describe_exception(error)}") from error
     if not isinstance(given, Mapping):
         raise InvariantError(

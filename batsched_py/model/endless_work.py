@@ -66,7 +66,7 @@ class ProgressWatch:
             most,
             now,
             f"{self._policy} asked for more than {most:.15g} calls and kills in one pass, or has "
-            "so many calls outstanding",
+            "as many calls outstanding",
         )
 
 

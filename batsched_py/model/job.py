@@ -36,9 +36,9 @@ class Job(msgspec.Struct, eq=False, gc=False):
     size: int
     """Number of processors."""
     walltime: float | None
-    """Kill limit in seconds, None = no limit."""
+    """Time limit in seconds after which the job is killed; None = no limit."""
     estimate: float
-    """Run time in seconds to plan with: the walltime unless the workload says otherwise, inf
+    """Run time in seconds to plan with: the walltime unless the workload has an estimate, inf
     where nothing is known."""
     submit_time: float
     extra: dict[str, Any]
@@ -54,7 +54,7 @@ class Job(msgspec.Struct, eq=False, gc=False):
     home: int = 0
     """Number of the site whose user submitted it."""
     partition: int = 0
-    """Place of its partition among those of the machine."""
+    """Place of its partition among the partitions of the machine."""
     dilation: float = 1.0
     """The run time where it runs, as a multiple of the recorded one."""
     transfer: float = 0.0

@@ -28,11 +28,11 @@ class WholeNodes(Site):
         super().__init__(part.processors, part.name, shared=shared)
         self._unit = part.unit
         self._idle = make_pool(part.processors)
-        """Processors here on which nothing runs, whatever becomes of the rest of their nodes."""
+        """Processors here on which nothing runs, even if the rest of their nodes is in use."""
         self._holds: dict[int, tuple[ProcessorSet, int]] = {}
         """All processors of the nodes of each job that runs here, by its number; as bits, too."""
         self._held = 0
-        """Sum of their sizes: more than what is not free if jobs share nodes."""
+        """Sum of their sizes: more than the processors in use if jobs share nodes."""
 
     def _nodes_of(self, processors: ProcessorSet) -> ProcessorSet:
         """Return all processors of the nodes that some of the ``processors`` are on."""

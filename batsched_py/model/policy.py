@@ -37,7 +37,7 @@ class ExplainingScheduler(Scheduler, Protocol):
         """Return the reason why ``job`` still waits after the pass at ``now``.
 
         It is called after a pass, with the queue and the machine that the pass has left, and must
-        not change anything. None says that nothing is known.
+        not change anything. None means that nothing is known.
         """
 
 
@@ -46,20 +46,20 @@ class DilatingScheduler(Scheduler, Protocol):
     """A policy that may start jobs with a dilation or a transfer (fields of ``Start``)."""
 
     def dilates(self, sites: GridSites) -> bool:
-        """Tell whether the policy may start such jobs, with its options, on grid ``sites``.
+        """Return whether the policy may start such jobs, with its options, on grid ``sites``.
 
         Batsim must then let jobs be registered.
         """
 
 
 def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:
-    """Tell whether a policy may start jobs with a dilation or a transfer on such a machine."""
+    """Return whether a policy may start jobs with a dilation or a transfer on such a machine."""
     if not isinstance(scheduler, DilatingScheduler):
         return False
     if not callable(scheduler.dilates):
         raise PluginError(
             f"{type(scheduler).__name__}.dilates is {scheduler.dilates!r}: expected a method that "
-            "takes sites and tells whether jobs may run longer there"
+            "takes sites and returns whether jobs may run longer there"
         )
     return scheduler.dilates(sites)
 
@@ -67,7 +67,7 @@ def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:
 def declares(
     scheduler: object, what: Literal["knows_partitions", "needs_estimates", "reads_reservations"]
 ) -> bool:
-    """Tell whether the class of a policy declares an attribute to be True.
+    """Return whether the class of a policy declares an attribute to be True.
 
     With ``knows_partitions``, one policy decides for all :attr:`Machine.partitions`, otherwise one
     for each. One that ``needs_estimates`` plans with the run time of each job, so that each must
@@ -81,7 +81,7 @@ class CountingScheduler(Scheduler, Protocol):
     """A policy that counts what it does."""
 
     def statistics(self) -> Mapping[str, Any]:
-        """Return the counters, asked for once, after the simulation.
+        """Return the counters, once after the simulation.
 
         They are written to ``_run.json`` under ``statistics``, so JSON must be able to hold them.
         """

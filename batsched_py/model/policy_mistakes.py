@@ -33,13 +33,13 @@ def find_mistake(
             problem = f"{type(decision).__name__}({decision.job!r}): expected a job of the queue"
         elif isinstance(error, BatschedError | ValueError) and find_author_line(error) is None:
             problem = str(error)
-        else:  # not the policy's fault: ours, or that of a user model that learns of an end
+        else:  # a fault of this program, or of a user model that learns of an end
             return None
     return InvariantError(f"at {now}{f' ({place})' if place else ''}: {problem}")
 
 
 def make_decision_error(policy: object, yielded: Any) -> InvariantError:
-    """Return the error for an object that a policy yielded and that is no decision."""
+    """Return the error for an object that a policy yielded and that is not a decision."""
     what = f"job {yielded.id} itself" if isinstance(yielded, Job) else repr(yielded)
     return InvariantError(
         f"{type(policy).__name__} yielded {what}: expected Start(job), Reject(job), Kill(job) or "

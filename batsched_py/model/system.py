@@ -55,7 +55,7 @@ class System(ABC):
     order of the user model). ``sites`` are the grid sites of the machine, if any. ``description``
     is the content of a machine file, with limits of jobs. ``budgets`` are limits that end endless
     work; ``nb_recorded`` jobs may be submitted before the budget of jobs counts. ``speed_factor``
-    is by how much the processors are faster than those that the jobs were recorded on.
+    is the speed of the processors as a multiple of the recorded machine's.
     """
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
@@ -302,8 +302,8 @@ class System(ABC):
         job = decision.job
         if not self.may_dilate:
             raise InvariantError(
-                f"{type(self.scheduler).__name__} started job {job.id} with a dilation: it must "
-                "say beforehand that it dilates"
+                f"{type(self.scheduler).__name__} started job {job.id} with a dilation: its method "
+                "dilates() must announce this"
             )
         if job.state is WAITING:
             self.queue.remove(job)  # before its size may change
@@ -334,9 +334,9 @@ class System(ABC):
         if type(time) is not float:
             time = to_python(time)
         if not isinstance(time, (float, int)) or not abs(time) <= LATEST_TIME:
-            raise InvariantError(f"a call at {time!r} was asked for: expected {UP_TO_LATEST_TIME}")
+            raise InvariantError(f"a call at {time!r} was requested: expected {UP_TO_LATEST_TIME}")
         if time <= self.now:
-            raise InvariantError(f"a call at {time} was asked for at {self.now}: it must be later")
+            raise InvariantError(f"a call at {time} was requested at {self.now}: it must be later")
         self._add_call(time)
 
     def _add_call(self, time: float) -> bool:
@@ -377,9 +377,9 @@ class System(ABC):
         """Add the time to errors of plug-ins, and make an error of a SystemExit."""
         try:
             yield
-        except SystemExit as error:  # only a plug-in can have asked for that
+        except SystemExit as error:  # only a plug-in can have raised it
             raise InvariantError(
-                f"the policy or the user model left by SystemExit({error})"
+                f"the policy or the user model raised SystemExit({error})"
             ) from error
         except Exception as error:
             if not isinstance(error, BatschedError):

@@ -211,7 +211,7 @@ class Timeline:
         return new_starts
 
     def _fits_first(self, size: int, duration: float) -> bool:
-        """Tell whether the earliest start is the beginning."""
+        """Return whether the earliest start is the beginning."""
         begin = self.times[0]
         end = begin + duration
         for time, free in zip(self.times, self.free, strict=True):
@@ -241,7 +241,7 @@ class Timeline:
         Raises :class:`InvariantError` if fewer are free, and changes nothing then.
         """
         if start < self.times[0] or not start <= end:
-            raise InvariantError(f"a reservation from {start} to {end} was asked for at {self}")
+            raise InvariantError(f"a reservation from {start} to {end} was requested at {self}")
         if start < end and (least := self.least_free(start, end)) < size:
             raise InvariantError(
                 f"{size} processors were reserved from {start} to {end}, where {least} are free"
@@ -284,7 +284,7 @@ class Timeline:
 
 
 def check_estimate(job: Job, who: str) -> None:
-    """Raise :class:`UsageError` for a job without an estimate; ``who`` says what needs it."""
+    """Raise :class:`UsageError` for a job without an estimate; ``who`` needs it, as text."""
     if job.estimate == inf:
         raise UsageError(
             f"job {job.id} has no walltime and no estimate: {who} one. Jobs of a log get one by "

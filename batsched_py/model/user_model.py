@@ -20,7 +20,7 @@ REJECTED = "REJECTED"
 class EndedJob(msgspec.Struct, frozen=True, gc=False):
     """A job of a user model that has ended; times in seconds.
 
-    Names are those of :class:`~batsched_py.model.job.Job`.
+    Names are as in :class:`~batsched_py.model.job.Job`.
     """
 
     submitted: WorkloadJob
@@ -49,7 +49,7 @@ class EndedJob(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def walltime(self) -> float | None:
-        """Kill limit with which it was submitted, None = no limit."""
+        """Time limit after which the job is killed, as submitted; None = no limit."""
         return self.submitted.walltime
 
     @property
@@ -113,7 +113,7 @@ class CountingUserModel(UserModel, Protocol):
     """A user model that counts what its users do."""
 
     def statistics(self) -> Mapping[str, Any]:
-        """Return the counters, asked for once, after the simulation; none if nothing was counted.
+        """Return the counters, once after the simulation; none if nothing was counted.
 
         They are written to ``_run.json`` under ``user_statistics``, so JSON must be able to hold
         them. The text ``summary`` among them is printed at the end of a simulation.
@@ -121,9 +121,9 @@ class CountingUserModel(UserModel, Protocol):
 
 
 def makes_up_jobs(users: object) -> bool:
-    """Tell whether the class of a user model declares ``makes_up_jobs = True``.
+    """Return whether the class of a user model declares ``makes_up_jobs = True``.
 
-    It submits jobs of its own in place of the log's jobs.
+    It submits its own jobs in place of the log's jobs.
     """
     return bool(getattr(users, "makes_up_jobs", False))
 
@@ -194,7 +194,7 @@ def take_submissions(
     """Give the jobs that users submit ``now``, after ``before`` jobs at the same instant.
 
     ``jobs`` are what they returned if they were asked already. Raises :class:`InvariantError` for
-    an object that is no job, and if they submit none and are still due.
+    an object that is not a job, and if they submit none and are still due.
     """
     given = users.jobs_to_submit(now) if jobs is None else jobs
     job = None

@@ -86,7 +86,7 @@ def collect_steps(
     step is selected.
     """
     if options.get("limits"):
-        raise UsageError("limits: the integer program knows no limits of the site")
+        raise UsageError("limits: the integer program does not support limits")
     policy = plugins.make(Dynp, "dynp", (), dict(options))
     chosen: list[ChosenStep] = []
     numbers = count()
@@ -106,7 +106,7 @@ def collect_steps(
         Simulator(machine, [workload]).run(DecisionProcess(policy).answer)
     if not chosen:
         raise UsageError(
-            f"no self-tuning step of {workload.name} is as selected: try a smaller "
+            f"no self-tuning step of {workload.name} matches the selection: try a smaller "
             f"{parameter('least_waiting')} ({selection.least_waiting}) or {parameter('from_time')} "
             f"({selection.from_time:g})"
         )
@@ -114,7 +114,7 @@ def collect_steps(
 
 
 class _Enough(Exception):  # noqa: N818 - no error
-    """All steps that were asked for are there."""
+    """All selected steps were seen."""
 
 
 def _chosen_step(step: SelfTuningStep) -> ChosenStep:
@@ -202,7 +202,7 @@ COLUMNS = (
     *(f"value_{policy}" for policy in POLICIES),
     *("value_optimum", "quality", "loss_percent", "status", "gap", "solver_seconds"),
 )
-"""Of the CSV file."""
+"""Columns of the CSV file."""
 
 
 def format_csv(rows: Sequence[StepComparison]) -> str:

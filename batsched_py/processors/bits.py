@@ -84,7 +84,7 @@ def to_bits(processors: ProcessorSet) -> int:
 
 
 def _lowest_bounds(bits: int, count: int) -> tuple[int, ...]:
-    """Return the bounds of the ``count`` lowest bits that are set, of which there are so many."""
+    """Return the bounds of the ``count`` lowest bits that are set; there must be enough."""
     bounds: list[int] = []
     while count:
         lowest = bits & -bits

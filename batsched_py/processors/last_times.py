@@ -8,7 +8,7 @@ from batsched_py.processors.pool import ProcessorPool
 from batsched_py.processors.sets import ProcessorSet
 
 _AT_ONCE = 1 << 15
-"""Notes that are kept (some 6 MB) before those that later ones cover are dropped."""
+"""Notes that are kept (some 6 MB) before notes that later ones cover are dropped."""
 
 
 class LastTimes:

@@ -71,7 +71,7 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
         return ProcessorSet((first, first + count), count) if count else NO_PROCESSORS
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both have the same processors."""
+        """Return whether both have the same processors."""
         return self is other or (isinstance(other, ProcessorSet) and self.bounds == other.bounds)
 
     def __ne__(self, other: object) -> bool:  # that of structs does not ask for __eq__
@@ -93,7 +93,7 @@ class ProcessorSet(msgspec.Struct, frozen=True, eq=False, gc=False):
         return chain.from_iterable(map(range, bounds[::2], bounds[1::2]))
 
     def __contains__(self, number: int) -> bool:
-        """Tell whether a processor is in the set."""
+        """Return whether a processor is in the set."""
         return bisect_right(self.bounds, number) % 2 == 1
 
     def __and__(self, other: ProcessorSet) -> ProcessorSet:
@@ -152,7 +152,7 @@ def find_lowest(bounds: Bounds, count: int) -> tuple[int, ...]:
         if first + count <= end:
             return (*bounds[:at], first, first + count)
         count -= end - first
-    raise ValueError(f"{count} processors too many were asked for")
+    raise ValueError(f"{count} more processors were requested than there are")
 
 
 INSIDE, OUTSIDE = 1, 0
@@ -160,7 +160,7 @@ INSIDE, OUTSIDE = 1, 0
 
 
 def cut_bounds(few: Bounds, many: Bounds, side: int) -> list[int]:
-    """Return the bounds of the parts of ``few`` inside or outside of ``many``, as ``side`` says."""
+    """Return the bounds of the parts of ``few`` inside or outside of ``many``, by ``side``."""
     pieces: list[int] = []
     for at in range(0, len(few), 2):
         first, end = few[at], few[at + 1]

@@ -36,12 +36,12 @@ def make_placed_id(job_id: str) -> str:
 
 
 def is_replaced(metadata: str) -> bool:
-    """Tell whether a job with this metadata was rejected because another form of it runs."""
+    """Return whether a job with this metadata was rejected because another form of it runs."""
     return metadata.startswith(RUNS_AS)
 
 
 def is_placed(job_id: str) -> bool:
-    """Tell whether a job with this id runs in place of another job."""
+    """Return whether a job with this id runs in place of another job."""
     return job_id.startswith(_PREFIX)
 
 
@@ -60,7 +60,7 @@ class DilatedJobs:
     """Replaces jobs that a policy dilates by longer ones; ``speed_factor`` is the machine's speed.
 
     ``six_decimals``: Batsim rounds numbers, so that no run time may become 0, and no walltime end
-    a job that it would not end otherwise. ``has_metadata``: jobs may have a text of ours.
+    a job that it would not end otherwise. ``has_metadata``: jobs may have a metadata text.
     ``refused`` returns why a job cannot be registered.
     """
 
@@ -152,7 +152,7 @@ class DilatedJobs:
 
 
 def _walltime(job: Job, profile: dict[str, Any], six_decimals: bool) -> float | None:
-    """Return the walltime (seconds) of the form of ``job`` that runs as ``profile`` says.
+    """Return the walltime (seconds) of the form of ``job`` that runs ``profile``.
 
     With ``six_decimals`` it is rounded, and so is a delay, in the profile.
     """
@@ -195,7 +195,7 @@ def dilate_profile(
         if len(cpu) != job.size:
             raise InvariantError(
                 f"job {job.id} was started on {job.size} processors, but its profile, of type "
-                f"parallel, says what {len(cpu)} compute: expected that many"
+                f"parallel, is for {len(cpu)}: expected the same number"
             )
         longer = [amount * factor + flop for amount in cpu]
         return {**profile, "cpu": longer, "com": [amount * job.dilation for amount in com]}

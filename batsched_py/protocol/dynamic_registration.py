@@ -83,7 +83,7 @@ class Registration:
         if self.find_content(workload, name) is not None or self._is_released(workload, name):
             raise ProtocolError(
                 f"REGISTER_PROFILE: profile {name!r} of workload {workload!r} was registered "
-                "before: give each profile a name of its own, or start with profile reuse"
+                "before: give each profile its own name, or start with profile reuse"
             )
         self._registered.setdefault(workload, {})[name] = decision.profile
 

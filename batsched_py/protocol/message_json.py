@@ -69,7 +69,7 @@ _COUNTED: dict[type[m.Event], set[str]] = {
     m.SetResourceState: {"resources", "state"},
 }
 _JOB_FIELDS = ("id", "subtime", "res", "profile", "walltime")
-"""Fields of a job that Batsim knows; those beside them keep their form and order."""
+"""Fields of a job that Batsim knows; other fields keep their form and order."""
 _ENVELOPE = {"now", "events"}
 _BASE = {"timestamp", "further"}
 ONLY_OF_5 = {"call_id", "last", "turned"}
@@ -80,7 +80,7 @@ def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Me
     """Read a message from Batsim, whose machines and storages have ids below ``nb_resources``.
 
     Unknown events become :class:`UnknownEvent`, unknown members are kept in ``further``. Raises
-    :class:`ProtocolError` for what is no message, and for numbers out of range.
+    :class:`ProtocolError` for anything that is not a message, and for numbers out of range.
     """
     return _decode(raw, EVENTS, "from Batsim", nb_resources)
 
@@ -112,7 +112,7 @@ def job_from_json(job: dict[str, Any], where: str = "") -> m.JobDescription:
     for name in _JOB_FIELDS:
         if name in extra:
             fields[name] = extra.pop(name)
-    if fields.get("walltime") == -1:  # Batsim's way to say: none; goes on as it came
+    if fields.get("walltime") == -1:  # Batsim's value for no walltime; passed on unchanged
         extra["walltime"] = fields.pop("walltime")
     fields["extra"] = extra
     try:
@@ -151,7 +151,7 @@ _WRITERS: dict[str, Callable[[Any], Any]] = {
     "compute_resources": list,
     "job": job_to_json,
 }
-"""Functions that write the members of ``data`` that are no JSON."""
+"""Functions that write the members of ``data`` that are not JSON."""
 _MEMBERS = {
     kind: {
         name: _WRITERS.get(name) for name in kind.__struct_fields__ if name not in _BASE | ONLY_OF_5

@@ -1,7 +1,7 @@
 """The messages of Batsim's protocol as typed structs, the same for Batsim 4.2 and Batsim 5.
 
 A message carries the time and a list: events from Batsim to the scheduler, decisions back. Each
-struct is flat: the members of ``data`` on the wire are fields here, beside ``timestamp``
+struct is flat: the members of ``data`` on the wire are fields here, next to ``timestamp``
 (seconds). Sets of processors are of :mod:`batsched_py.processors.sets`; only JSON has text.
 Names are those of version 4.2; what only Batsim 5 has comes last.
 
@@ -25,7 +25,7 @@ from batsched_py.units import LATEST_TIME
 EXACT_TIMES = "exact-times"
 """Option in SIMULATION_BEGINS: the simulator takes times with all digits, and any id."""
 PROTOCOL_VERSION = "protocol-version"
-"""Option in SIMULATION_BEGINS, made by our codec: 5 for Batsim 5; not there for Batsim 4."""
+"""Option in SIMULATION_BEGINS, made by the codec: 5 for Batsim 5; not there for Batsim 4."""
 GENERIC = "generic"
 """Type of a NOTIFY for an external event of Batsim 5 that only the scheduler understands."""
 BATPROTOCOL = "1.0.0"
@@ -48,7 +48,7 @@ class JobDescription(
     """Number of processors. Batsim loads jobs of none, which cannot run."""
     profile: str
     walltime: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    """Kill limit, None = no limit."""
+    """Time limit after which the job is killed; None = no limit."""
     estimate: float | None = None
     """Run time that policies plan with; None = the walltime."""
     user: str | None = None
@@ -57,7 +57,7 @@ class JobDescription(
     """All further fields as they came, in their order: Batsim keeps them and hands them on.
 
     ``user`` and ``estimate`` among them are read where they are not given otherwise. A user is
-    a text or becomes one; an estimate that is no number means something else."""
+    a text or becomes one; an estimate that is not a number means something else."""
 
     def __post_init__(self) -> None:
         if self.user is None:
@@ -97,7 +97,7 @@ class Message(msgspec.Struct, gc=False):
     now: float
     events: list[Any]
     further: dict[str, Any] | None = None
-    """Members beside ``now`` and ``events``, which mean nothing to Batsim 4.2."""
+    """Members other than ``now`` and ``events``, which mean nothing to Batsim 4.2."""
 
 
 class Event(msgspec.Struct, kw_only=True):

@@ -81,7 +81,7 @@ def _check_text(job_id: str, name: str, value: Any) -> None:
 
 
 def _is_read_as_number(value: Any) -> bool:
-    """Tell whether a value is written as a number that a float can hold."""
+    """Return whether a value is written as a number that a float can hold."""
     if isinstance(value, bool):
         return False
     try:

@@ -1,7 +1,7 @@
 """The scheduler's side of a conversation: converts Batsim's frames to messages, and back.
 
-The first frame tells the version. Version 4 begins with SIMULATION_BEGINS in JSON. Batsim 5 begins
-with a text in a frame of its own. The answer is a hello, which requests JSON and features of the
+The first frame shows the version. Version 4 begins with SIMULATION_BEGINS in JSON. Batsim 5 begins
+with a text in its own frame. The answer is a hello, which requests JSON and features of the
 simulation; then comes SIMULATION_BEGINS.
 
 Sources: the protocols as observed from Batsim 4.2.0 and 5.0.0-rc2.

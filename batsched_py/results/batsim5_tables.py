@@ -59,7 +59,7 @@ _SUMMARY = (
 )
 """The columns of Batsim 4.2's ``_schedule.csv``."""
 _TIMES = {"scheduling_time": "time_in_edc_seconds", "simulation_time": "time_in_simu_seconds"}
-"""Where Batsim 5 says in its other file what Batsim 4.2 has in the summary."""
+"""Names in the other file of Batsim 5 of the values in the summary of Batsim 4.2."""
 
 
 def convert_jobs(text: str) -> str:
@@ -100,7 +100,7 @@ def convert_jobs(text: str) -> str:
 def _submit_at(row: dict[str, str], time: str) -> None:
     """Let a job have been submitted at another time, as far as its row has numbers."""
     try:
-        # Of the 1e-5 s that a job of no length counts with, a date of 64 bits keeps few digits.
+        # Of the 1e-5 s that a zero-length job counts with, a date of 64 bits keeps few digits.
         submit, start, execution, finish = (
             Decimal(text)
             for text in (time, row["starting_time"], row["execution_time"], row["finish_time"])
@@ -114,7 +114,7 @@ def _submit_at(row: dict[str, str], time: str) -> None:
 
 
 def _row(line: str) -> dict[str, str]:
-    """Return the fields of a job by name, none for what is no job."""
+    """Return the fields of a job by name, none for a row that is not a job."""
     try:
         (values,) = csv_rows([line], "") if '"' in line else [line.split(",")]
     except (InputError, ValueError):
@@ -143,29 +143,29 @@ def make_schedule(jobs: Path, table: JobTable) -> str:
     """
     prefix = jobs.name.removesuffix(SUFFIX)
     path = jobs.with_name(f"{prefix}_{SCHEDULE}")
-    said = parse_batsim5_summary(read_text(path), path)
+    summary = parse_batsim5_summary(read_text(path), path)
     real = find_beside(jobs, "real_exec_info.json")
     real_times = {} if real is None else parse_batsim5_summary(read_text(real), real)
-    times = {ours: real_times[there] for ours, there in _TIMES.items() if there in real_times}
+    times = {name: real_times[there] for name, there in _TIMES.items() if there in real_times}
     try:
-        nb_jobs = float(said.get("nb_jobs", nan))
+        nb_jobs = float(summary.get("nb_jobs", nan))
     except ValueError:
-        found = quote(said["nb_jobs"])
+        found = quote(summary["nb_jobs"])
         raise InputError(f"{path}: nb_jobs is {found}, expected a number") from None
-    switched = said.get("nb_machine_switches", "0") != "0"
-    values = said | times | _of_jobs(table, nb_jobs, switched=switched)
+    switched = summary.get("nb_machine_switches", "0") != "0"
+    values = summary | times | _of_jobs(table, nb_jobs, switched=switched)
     row = {name: values.get(name, "nan") for name in _SUMMARY}
     return make_csv_line(row) + make_csv_line(row.values())
 
 
 def _of_jobs(table: JobTable, nb_jobs: float, *, switched: bool) -> dict[str, str]:
-    """Return what Batsim 4.2 says of the jobs of ``table`` and Batsim 5 otherwise, or wrongly.
+    """Return the values of ``table`` that Batsim 5 writes in another way than Batsim 4.2.
 
-    ``nb_jobs`` are counted with each form of a job, ``switched`` says whether machines were. The
-    makespan is the last end of a job; versions of Batsim count it from different times. The times
-    of the machines are those of the jobs, and until the last of each machine: to Batsim 5.0.0-rc2 a
-    machine computes from its first job to the start of its last. Where machines were switched, it
-    is not known how long they were idle.
+    ``nb_jobs`` are counted with each form of a job, ``switched``: whether machines were switched.
+    The makespan is the last end of a job; versions of Batsim count it from different times. The
+    times of the machines are those of the jobs, and until the last of each machine: to Batsim
+    5.0.0-rc2 a machine computes from its first job to the start of its last. Where machines were
+    switched, it is not known how long they were idle.
     """
     ran = table.only_ran
     last = LastTimes(ProcessorSet.interval(0, MOST_PROCESSORS))

@@ -46,10 +46,10 @@ def list_users(jobs: DescribedJobs) -> list[str]:
 
 def find_used_columns(jobs: DescribedJobs) -> set[str]:
     """Return the names in :data:`FURTHER_COLUMNS` in which any job has a value."""
-    said = set().union(*filter(None, jobs.extra))
+    carried = set().union(*filter(None, jobs.extra))
     if any(estimate is not None for estimate in jobs.estimate):
-        said.add("estimate")
-    return {name for name in FURTHER_COLUMNS if name in said and any(_texts(name, jobs))}
+        carried.add("estimate")
+    return {name for name in FURTHER_COLUMNS if name in carried and any(_texts(name, jobs))}
 
 
 def mark_rare(jobs: DescribedJobs) -> Mask:
@@ -61,7 +61,7 @@ def mark_rare(jobs: DescribedJobs) -> Mask:
 def list_original_submissions(jobs: DescribedJobs) -> Column:
     """Return the recorded submission times (seconds), nan if nothing was recorded; shape (n,).
 
-    A job of a workload came when it was recorded. One that users submitted says so itself.
+    A job of a workload came when it was recorded. A job that users submitted has its own mark.
     """
     times = [
         nan if job_id.startswith(_OF_USERS) else submit

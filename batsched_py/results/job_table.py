@@ -56,7 +56,7 @@ class JobTable(msgspec.Struct, dict=True):
     nb_processors: int | None = None
     """Processors of the machine; without it there is no utilisation and the like."""
     rare: Mask = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.bool_))
-    """Which jobs are of rare behaviour (Zakay); none unless said."""
+    """Which jobs are of rare behaviour (Zakay); none by default."""
     measured: Mask = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.bool_))
     """Which jobs are measured; the others, such as the rare ones, only load the machine."""
     numbers: dict[str, Column] = {}

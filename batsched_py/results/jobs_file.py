@@ -1,4 +1,4 @@
-"""Reads ``_jobs.csv``, ours and Batsim's; :mod:`.job_table` has its columns."""
+"""Reads the ``_jobs.csv`` of batsched-py and of Batsim; :mod:`.job_table` has its columns."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def read_jobs(
     needed: Sequence[str] = NEEDED,
     sites: GridSites | None = None,
 ) -> JobTable:
-    """Read a ``_jobs.csv``, ours or one of Batsim 4.2 or 5, in order of completion.
+    """Read a ``_jobs.csv`` of batsched-py, Batsim 4.2 or Batsim 5, in order of completion.
 
-    Where it has no users, ``PREFIX_users.csv`` beside it has our columns; without that, it is not
+    Where it has no users, ``PREFIX_users.csv`` next to it has the added columns; else it is not
     known who submitted a job, nor when it was recorded. Where it does not say which jobs are
     measured, it follows from their behaviour. ``PREFIX_run.json`` has the ``sites`` unless they are
     given. Columns that are not ``needed`` may be missing, others may be there. Raises
-    :class:`InputError`, which names file, line and column, for what is no such file, and if the
+    :class:`InputError`, which names file, line and column, for another file, and if the
     run is not whole (:mod:`.whole_run`).
     """
     path = Path(path)
@@ -74,7 +74,7 @@ def read_jobs(
 def parse_jobs(
     lines: Iterable[str], nb_processors: int | None = None, sites: GridSites = ()
 ) -> JobTable:
-    """Return the table of jobs in the lines of one of our own ``_jobs.csv``."""
+    """Return the table of jobs in the lines of a ``_jobs.csv`` of batsched-py."""
     return _table(*read_columns(lines), nb_processors, sites=sites)
 
 
@@ -166,7 +166,7 @@ def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:
         keys = make_job_keys(more_texts)
         rows = {key: row for row, key in enumerate(keys)}
         if len(rows) < len(keys):
-            raise ValueError("a job is there twice")
+            raise ValueError("a job appears twice")
         order = [rows.get(key, -1) for key in make_job_keys(texts)]
     except (ValueError, KeyError) as error:
         raise InputError(f"{users}: {error}; expected a row per job, with users") from None
@@ -177,7 +177,7 @@ def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:
 
 
 def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
-    """Return the columns with each job once, by its own name, whatever form of it ran."""
+    """Return the columns with each job once, by its own name, in whichever form it ran."""
     if PLACED not in texts.get("workload_name", ()) or "metadata" not in texts:
         return numbers, texts
     if "job_id" not in texts:
@@ -192,10 +192,10 @@ def _each_job_once(numbers: Numbers, texts: Texts) -> tuple[Numbers, Texts]:
 
 def _check_header(path: Path, there: Sequence[str], needed: Sequence[str]) -> None:
     if missing := [name for name in needed if name not in there]:
-        hint = "; Batsim alone does not say who submitted" if missing == ["user"] else ""
+        hint = "; Batsim itself does not record users" if missing == ["user"] else ""
         hint = hint or hint_old_name(missing[0], there)
         raise InputError(
-            f"{path}:1: no column {', '.join(missing)}; found {','.join(there)[:200]}: this is no "
+            f"{path}:1: no column {', '.join(missing)}; found {','.join(there)[:200]}: expected a "
             f"{SUFFIX} of batsched-py or Batsim{hint}"
         )
 
@@ -208,7 +208,7 @@ def _raise_first_fault(path: Path, text: str, needed: Sequence[str]) -> None:
         raise InputError(f"{path} is empty, expected the header of a {SUFFIX}")
     _check_header(path, header, needed)
     if twice := sorted({name for name in header if header.count(name) > 1}):
-        raise InputError(f"{path}:1: column {twice[0]} is there twice")
+        raise InputError(f"{path}:1: column {twice[0]} appears twice")
     for line, fields in rows:
         where = f"{path}:{line}"
         if len(fields) != len(header):
@@ -217,7 +217,7 @@ def _raise_first_fault(path: Path, text: str, needed: Sequence[str]) -> None:
 
 
 def _check_row(row: Mapping[str, str], where: str, needed: Sequence[str]) -> None:
-    """Raise :class:`InputError` for a job that cannot be."""
+    """Raise :class:`InputError` for a job with impossible values."""
     ran = row.get("final_state") != REJECTED
     finite = {"submission_time", *(name for name in _TIMES if ran and name in needed)}
     values: dict[str, float] = {}

@@ -20,9 +20,9 @@ from batsched_py.workload.grid_sites import GridSite, GridSites
 
 SUFFIX = "_jobs.csv"
 SCHEDULE = "schedule.json"
-"""What Batsim 5 has instead of ``schedule.csv``."""
+"""The file that Batsim 5 writes instead of ``schedule.csv``."""
 _NO_NUMBER = re.compile(r"-?\b(nan|inf)\b(?=\s*[,}])")
-"""What C prints for 0/0, where JSON has a number."""
+"""The text that C prints for 0/0, in place of a number of JSON."""
 
 
 def find_beside(path: Path, name: str) -> Path | None:
@@ -43,11 +43,11 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 def note_missing_description(path: Path) -> str | None:
-    """Return a note if the ``PREFIX_run.json`` of one of our runs is missing, else None."""
+    """Return a note if the ``PREFIX_run.json`` of a run of batsched-py is missing, else None."""
     header = read_text(path).partition("\n")[0].split(",")
     if "session" not in header or find_beside(path, "run.json") is not None:
         return None
-    return f"whether {path} is whole is not known: no _run.json is beside it"
+    return f"{path} may be incomplete: there is no _run.json next to it to check it"
 
 
 def describe_replaced_run(prefix: str, settings: Mapping[str, Any]) -> str | None:
@@ -78,7 +78,7 @@ class StoredSite(msgspec.Struct, frozen=True):
 
     name: str
     processors: str
-    """Such as ``0-127``."""
+    """As text, such as ``0-127``."""
     speed: float
 
 
@@ -114,7 +114,7 @@ def read_machine_size(path: str | Path) -> int | None:
         source = find_beside(path, "schedule.csv") or find_beside(path, SCHEDULE)
         size = None if source is None else _size_of_summary(source)
     if size is not None and not (type(size) is int and 1 <= size <= MOST_PROCESSORS):
-        hint = f"give their number by {parameter('nodes')}"
+        hint = f"give the number with {parameter('nodes')}"
         raise InputError(
             f"{source}: {quote(size)} processors, expected 1 to {MOST_PROCESSORS}; {hint}"
         )
@@ -136,16 +136,16 @@ def parse_batsim5_summary(schedule: str, where: Path) -> dict[str, str]:
     Raises :class:`InputError`, which begins with ``where``.
     """
     numbers = _NO_NUMBER.sub(r'"\g<0>"', schedule)
-    said = parse_json(numbers, dict[str, msgspec.Raw], where, expected="what Batsim 5 writes")
-    return {name: bytes(value).decode().strip('"') for name, value in said.items()}
+    members = parse_json(numbers, dict[str, msgspec.Raw], where, expected="what Batsim 5 writes")
+    return {name: bytes(value).decode().strip('"') for name, value in members.items()}
 
 
 def _size_of_summary(path: Path) -> int:
     try:
         text = read_text(path)
-        said = parse_batsim5_summary(text, path) if path.suffix == ".json" else parse_summary(text)
-        return int(said["nb_computing_machines"])
+        row = parse_batsim5_summary(text, path) if path.suffix == ".json" else parse_summary(text)
+        return int(row["nb_computing_machines"])
     except (ValueError, KeyError, InputError):
         raise InputError(
-            f"{path}: no number of processors found; give it by {parameter('nodes')}"
+            f"{path}: no number of processors found; give it with {parameter('nodes')}"
         ) from None

@@ -25,7 +25,7 @@ from batsched_py.workload.machine_description import PARTITION, MachineDescripti
 
 _COMPLETED, _FAILED = 1, 0
 _NAMED = ("group", "queue", PARTITION)
-"""Fields that policies may see of a job."""
+"""Fields of a job that policies may see."""
 _PLURALS = {"job_number": "jobs", "user": "users", "group": "groups", "queue": "queues"}
 _NUMBER = re.compile(r"[1-9]\d{0,14}")
 _USER = re.compile(r"-1|0|[1-9]\d{0,14}")
@@ -42,9 +42,9 @@ def write_result_log(
     """Write the jobs of a simulation as an SWF log, gzipped if ``path`` ends with ``.gz``.
 
     ``table`` is as it was read or is written, ``settings`` are those of ``PREFIX_run.json``, and
-    ``machine`` is what the machine file says, if there was one. ``exact`` has the times with all
-    digits, in the same rows; ``fields`` are the names of the further fields of the jobs. A replay
-    of the log under the same settings gives the same schedule, but for what the returned sentences
+    ``machine`` is the content of the machine file, if there was one. ``exact`` has the times with
+    all digits, in the same rows; ``fields`` are the names of the further fields of the jobs. A
+    replay with the same options gives the same schedule, but for what the returned sentences
     name, see :func:`~batsched_py.results.swf_losses.find_losses`; they are in the header too.
 
     The lines are in order of submission. Times are those of ``PREFIX_jobs.csv``, so they are exact
@@ -55,8 +55,8 @@ def write_result_log(
     The status is 1 for jobs that went well and 0 for those that failed or were killed. A rejected
     job never began: its status is 5 (cancelled), its wait, run time and allocation are unknown.
 
-    Job numbers are the jobs' ids where these are all numbers, so that jobs can be told in both
-    files, and replay breaks ties in the same way; else jobs are numbered from 1 in the order of
+    Job numbers are the jobs' ids where these are all numbers, so that both files name a job alike
+    and replay breaks ties in the same way; else jobs are numbered from 1 in the order of
     the lines. So are users, by their first job. Jobs of rare behaviour are among the lines, for
     they load the machine.
 
@@ -152,7 +152,7 @@ def _numbers(texts: Iterable[str], form: re.Pattern[str]) -> dict[str, int]:
 
 
 def _lost_names(names: dict[str, dict[str, int]]) -> list[str]:
-    """Return notes on names that are numbers now."""
+    """Return notes on names that became numbers."""
     return [
         f"{plural} are numbered by their first job in this log; their names were lost"
         for field, plural in _PLURALS.items()

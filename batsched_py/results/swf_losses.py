@@ -43,22 +43,22 @@ def find_losses(
         notes.append(f"{nb_killed} jobs were killed by the policy: their run times end there")
     placed = any(name in {**table.numbers, **table.texts} for name in ("dilation", "transfer"))
     if placed or run["platform"] or any(site.speed != 1 for site in table.sites):
-        notes.append("run times are those of the places where the jobs ran: they may differ")
+        notes.append("run times depend on the hosts where the jobs ran: a replay may differ")
     rules = msgspec.convert(run["rules"], Rules)
     try:
         workload = convert_log(
             log, rules, speed_factor=run["speed_factor"], sites=table.sites, described=machine
         )
     except UsageError as error:
-        return [*notes, f"a replay under the same rules has no job ({error})"]
+        return [*notes, f"a replay with the same rules has no jobs ({error})"]
     lost = _compared(table, numbers, workload, run, machine)
     if lost:
         fields = ", ".join(f"{name} of {count} jobs" for name, count in lost.items())
-        notes.append(f"a replay under the same settings does not get back: {fields}")
+        notes.append(f"a replay with the same options differs in {fields}")
     if nb_moved := _out_of_order(table, numbers, is_rigid=run["users"] == "rigid"):
         notes.append(
-            f"{nb_moved} jobs were submitted at the instant of another one: a replay may take them "
-            "in another order"
+            f"{nb_moved} jobs were submitted at the same instant as another job: a replay may "
+            "submit them in another order"
         )
     return notes
 

@@ -3,8 +3,8 @@
 ``PREFIX_run.json`` is written last. Its member ``files`` has size and SHA-256 of every other file
 of the run, and its last member, ``sha256``, is the digest of all bytes of the file before that
 member. So the check finds files that were cut, changed, removed, or taken from another run. The
-same seal, without ``files``, is on a campaign's ``campaign.json``. It is no signature: anybody who
-can write to a folder can make results up.
+same seal, without ``files``, is on a campaign's ``campaign.json``. It is not a signature: anybody
+who can write to a folder can make results up.
 
 Tables of Batsim itself have no ``PREFIX_run.json`` and are read as they are.
 """
@@ -29,10 +29,10 @@ from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.workload.logs.clock import LATEST, parse_time_zone
 
 RUN_JSON = "_run.json"
-"""What follows PREFIX in the name of the file that describes a run."""
+"""The name, after PREFIX, of the file that describes a run."""
 TABLES = ("_jobs.csv", "_schedule.csv")
 EXCHANGE = "_exchange.jsonl"
-"""The recorded messages, if there are."""
+"""The file of the recorded messages, if there is one."""
 _SEAL = b',\n "sha256": "%s"\n}\n'
 _LENGTH = len(_SEAL % (b"0" * 64))
 _T = TypeVar("_T")
@@ -79,7 +79,7 @@ class DigestedParts:
 
 class _Files(msgspec.Struct):
     files: dict[str, NamedFile]
-    """By name; one that begins with ``_`` follows PREFIX, so that a run can be called otherwise."""
+    """By name; one that begins with ``_`` follows PREFIX, so that a run can be renamed."""
 
 
 _Value = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)] | None
@@ -189,11 +189,11 @@ def _sealed_content(path: Path) -> bytes:
     if seal == _SEAL % hashlib.sha256(body).hexdigest().encode():
         return content
     if seal.startswith(_SEAL.partition(b"%")[0]):
-        raise InputError(f"{path} is damaged: it does not have the SHA-256 that it ends with")
+        raise InputError(f"{path} is damaged: its SHA-256 is not the one at its end")
     reason = "it is damaged"
-    with suppress(InputError):  # else it is no JSON
+    with suppress(InputError):  # else it is not JSON
         if "sha256" not in _decoded(content, dict[str, Any], path):
-            reason = "it is not sealed: an earlier version of batsched-py made it, and can read it"
+            reason = "it is not sealed: use the earlier version of batsched-py that wrote it"
     raise InputError(f"{path} does not end with its SHA-256: {reason}")
 
 
@@ -204,17 +204,17 @@ def _decoded(content: bytes, kind: type[_T], path: Path) -> _T:
 def _place(path: Path, name: str) -> Path:
     """Return where a file is that a ``PREFIX_run.json`` names; raises :class:`InputError`."""
     if os.path.basename(name) != name or name in ("", ".", ".."):
-        raise InputError(f"{path}: files: {name!r} is no name of a file")
+        raise InputError(f"{path}: files: {name!r} is not the name of a file")
     return path.with_name(path.name.removesuffix(RUN_JSON) + name if name.startswith("_") else name)
 
 
 def _fault(path: Path, expected: NamedFile) -> str | None:
     """Return what is wrong with a file of a run, None if it is whole."""
-    damaged = "is damaged, or of another run"
+    damaged = "is damaged, or belongs to another run"
     try:
         state = path.stat()
         if not stat.S_ISREG(state.st_mode):
-            return "is no file"
+            return "is not a file"
         if state.st_size != expected.size:
             return f"{damaged}: it has {state.st_size} bytes, expected {expected.size}"
         if (digest := digest_known(path, state)) != expected.sha256:

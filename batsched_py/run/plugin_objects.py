@@ -140,7 +140,7 @@ def _class_of(given: Any) -> Any:
 
 
 def _is_instance(group: str, given: Any) -> bool:
-    """Tell whether an object is a plug-in already, and not what makes one."""
+    """Return whether an object is a plug-in already, and not what makes one."""
     return not inspect.isclass(given) and plugins.has_methods(group, type(given))
 
 
@@ -149,7 +149,7 @@ _USED: dict[int, ref[Any]] = {}
 
 
 def _was_used(made: Any) -> bool:
-    """Tell whether an object has been in a run before this one, as far as one can know."""
+    """Return whether an object has been in a run before this one, as far as one can know."""
     earlier = _USED.get(id(made))
     with suppress(TypeError):  # of a class with slots
         _USED[id(made)] = ref(made)

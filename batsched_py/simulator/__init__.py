@@ -1,9 +1,9 @@
 """The embedded simulator: behaves as Batsim 4.2, in process or in its place behind a socket.
 
-Most runs of our own process need only ``direct``, which simulates jobs of known length without
+Most runs in one process need only ``direct``, which simulates jobs of known length without
 messages. The kernel with messages, in the order in which it is best read:
 
-- ``options``: what a simulation is asked for
+- ``options``: the options of a simulation
 - ``agenda``: timers, and the time now
 - ``profiles``: what a job does while it runs
 - ``jobs``: the jobs and profiles that there are, and which of them the scheduler may speak of

@@ -76,15 +76,15 @@ class Agenda:
             if happen is None:
                 continue
             self.now = time
-            told: list[m.Event] = []
+            reports: list[m.Event] = []
             while True:
                 if happen is not None:
                     what = timer.what
-                    told += (happen() if what is None else happen(what)) or ()
+                    reports += (happen() if what is None else happen(what)) or ()
                     if self.after_each is not None:
-                        told += self.after_each()
+                        reports += self.after_each()
                 if not heap or heap[0][0] != time:
                     break
                 timer = heappop(heap)[2]
                 happen = timer.happen
-            yield told
+            yield reports

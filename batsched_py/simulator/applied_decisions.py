@@ -73,7 +73,7 @@ class Decisions:
                     return
                 handler = self._handlers.get(type(decision))
                 if handler is None:
-                    raise ProtocolError(f"{decision.tag} is no decision of a scheduler")
+                    raise ProtocolError(f"{decision.tag} is not a decision of a scheduler")
                 handler(decision)
                 at += 1
         except ProtocolError as error:
@@ -154,7 +154,7 @@ class Decisions:
         self._registry.find_job(decision.job_id, "SET_JOB_METADATA").metadata = decision.metadata
 
     def _register_acknowledged(self, decision: m.RegisterJob) -> None:
-        """Add a job and tell the scheduler that it was submitted."""
+        """Add a job and notify the scheduler that it was submitted."""
         job = self._registry.add_job(decision)
         self._agenda.send(self._registry.make_submission(job, self._agenda.now))
 

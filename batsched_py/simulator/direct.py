@@ -289,7 +289,7 @@ def _read_profile(job: WorkloadJob, users: UserModel) -> Profile:
     if not has_known_length(content):
         raise InvariantError(
             f"{type(users).__name__} submitted job {job.id} with the profile {job.profile!r}, "
-            "which is no delay and no computation without communication: expected one such profile "
-            "in its profiles already when the simulation begins"
+            "whose run time is unknown: expected a delay, or a computation without communication, "
+            "in its profiles when the simulation begins"
         )
     return parse_registered(job.profile, content)

@@ -86,13 +86,13 @@ def read_power_states(host: Host, *, metered: bool = True) -> PowerStates:
     for pstate, speed in enumerate(host.speeds if host.computes else ()):
         if not speed and pstate not in states.sleep:
             raise PlatformError(
-                f"host {host.name!r} has speed 0 in pstate {pstate}, which is none to sleep in: "
-                "expected more, such as '1Gf'"
+                f"host {host.name!r} has speed 0 in pstate {pstate}, not a pstate to sleep in: "
+                "expected a higher speed, such as '1Gf'"
             )
     if host.pstate in states.passing:
         raise PlatformError(
-            f"host {host.name!r} begins in pstate {host.pstate}, which its sleep_pstates say is "
-            "only passed: expected another one"
+            f"host {host.name!r} begins in pstate {host.pstate}, in which its sleep_pstates do not "
+            "let it stay: expected another one"
         )
     return states
 

@@ -64,7 +64,7 @@ class Simulator:
         """The outcome of the simulation, once it has ended."""
         self._workloads = {f"w{i}": workload for i, workload in enumerate(workloads)}
         self._registry = JobRegistry(options)
-        # Exact times are for our own process, which gives no machine to two jobs, nor switches it.
+        # Exact times are for this process, which gives no machine to two jobs, nor switches it.
         sharing = options.compute_sharing or (self.is_batsim5 and not options.exact_times)
         varying = options.energy or sharing
         if varying:
@@ -169,11 +169,11 @@ class Simulator:
         agenda, decisions, stepwise = self.agenda, self._decisions, self._stepwise
         each_event = self.options.each_event
         self._exchange(scheduler, [self._begin()])
-        for told in agenda.instants():
+        for reports in agenda.instants():
             if agenda.now > LATEST_TIME:
-                ended = [event.job_id for event in told if isinstance(event, m.JobCompleted)]
+                ended = [event.job_id for event in reports if isinstance(event, m.JobCompleted)]
                 raise make_late_error(agenda.now, ended)
-            self._pending = self._pending + told if self._pending else told
+            self._pending = self._pending + reports if self._pending else reports
             if stepwise.in_use:
                 stepwise.report_loads()
             if each_event:

@@ -31,10 +31,10 @@ from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 class Execution:
     """Starts and ends jobs on machines, and keeps how each job ended.
 
-    The jobs go to ``finished``, in order of completion or rejection. A delay, and a computation
-    on hosts of its own with speeds that stay (not ``varying``), end at a time that is known when
-    they start; ``stepwise`` runs all others, and ``energy``, if there is one, is told. A job may
-    be given ``any_size``, as by Batsim 5: its executors take turns on the hosts that it has.
+    The jobs go to ``finished``, in order of completion or rejection. A delay, and a computation on
+    hosts of its own with speeds that stay (not ``varying``), end at a time that is known when they
+    start; ``stepwise`` runs all others. ``energy``, if there is one, accounts for all. A job may be
+    given ``any_size``, as by Batsim 5: its executors take turns on the hosts that it has.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Execution:
         return self._machines.nb_free
 
     def start(self, job: SimulatedJob, decision: m.ExecuteJob) -> None:
-        """Start a job as ``decision`` says; set its ``finish_time``, inf if it is unknown yet.
+        """Start a job by ``decision``; set its ``finish_time``, inf if it is unknown yet.
 
         Raises :class:`ProtocolError` where Batsim would abort.
         """
@@ -107,7 +107,7 @@ class Execution:
         if self._varying:
             return None
         if mapping is not None:
-            # an executor on each machine, in whatever order
+            # an executor on each machine, in any order
             places = len(set(map(int, mapping.values())))
             if not places == len(mapping) == len(decision.alloc):
                 return None

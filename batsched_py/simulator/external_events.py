@@ -95,8 +95,8 @@ def read_events(
 ) -> list[ExternalEvent]:
     """Read files of events; return the events of all in order of time (ties: as in the files).
 
-    Raises :class:`InputError` naming file and line for a line that is no event, types that are not
-    known (unless ``forward_unknown``), machines that do not exist, and machines that become
+    Raises :class:`InputError` naming file and line for a line that is not an event, types that are
+    not known (unless ``forward_unknown``), machines that do not exist, and machines that become
     unavailable or available twice, where Batsim stops.
     """
     events = []
@@ -121,7 +121,7 @@ def read_events(
 def read_generic_events(paths: Iterable[str | Path]) -> list[ExternalEvent]:
     """Read files of Batsim 5's events; return the events of all in order of time.
 
-    Raises :class:`InputError` naming file and line for a line that is no such event.
+    Raises :class:`InputError` naming file and line for a line that is not such an event.
     """
     events = []
     for where, event_id, content in _read_lines(paths):

@@ -252,7 +252,7 @@ class JobRegistry:
 
 
 def _names(name: str, profile: Profile) -> set[str]:
-    """Return the name of a profile, and those of its parts and of theirs."""
+    """Return the names of a profile, of its parts, and of their parts."""
     names, left = {name}, [profile]
     while left:
         body = left.pop().body

@@ -43,7 +43,7 @@ class Machines:
         self._idle.give_back(alloc)
 
     def find_not_free(self, machines: ProcessorSet) -> ProcessorSet:
-        """Return those of the ``machines`` that may start no job."""
+        """Return the part of the ``machines`` that may not start a job."""
         return machines - self._idle.intersect(machines)
 
     def explain_refusal(self, machines: ProcessorSet) -> str:

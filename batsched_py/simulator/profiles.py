@@ -93,7 +93,7 @@ class Profile(msgspec.Struct, gc=False):
 
 
 def has_known_length(profile: Any) -> bool:
-    """Tell whether a job with this Batsim profile has a known run time when it starts.
+    """Return whether a job with this Batsim profile has a known run time when it starts.
 
     That is so for a delay, and for a computation without communication.
     """

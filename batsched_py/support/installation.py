@@ -1,4 +1,4 @@
-"""Finds installed parts: our command and files, optional packages, and entry points."""
+"""Finds installed parts: the command and its files, optional packages, and entry points."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def find_entry_points(group: str) -> Mapping[str, EntryPoint]:
 
 @cache
 def _everything() -> Any:
-    """Look over all that is installed, once, and only for what is not known without that."""
+    """Read the metadata of all installed packages, once, and only if it is needed."""
     from importlib.metadata import entry_points
 
     return entry_points()

@@ -7,13 +7,13 @@ standard error of it by leaving out each replication in turn (the jackknife; Efr
 freedom. Of a mean that is the usual interval. What is a quotient is done on its logarithm. Medians
 have intervals of order statistics, as the jackknife fails for them.
 
-Of fewer than :data:`FEWEST` values there is no interval: what is not normal shows from there on.
-How often intervals hold what they are of, simulated (``tests/support/test_statistics.py``): means
-in 94 to 96 % of cases where values are normal or differ by a quarter from seed to seed, whatever
-their number, in 88 to 92 % where they differ by a factor of two, to the longer side; medians in 94
-to 96 %; ratios of means, whose pairs differ by a quarter, in 91 % of 5 and 10 pairs, 93 % of 30;
-trimmed means in 89 % of 5, 94 of 10; ratios of spreads in 94 to 96 % where logarithms are normal,
-in 90 to 92 % where they have a long tail to one side. Shares have the exact interval: 95 % or more.
+Of fewer than :data:`FEWEST` values there is no interval: with more, values that are not normal
+show. Simulated coverage of the intervals (``tests/support/test_statistics.py``): means in 94 to 96
+% of cases where values are normal or differ by a quarter from seed to seed, for any number, in 88
+to 92 % where they differ by a factor of two, to the longer side; medians in 94 to 96 %; ratios of
+means, whose pairs differ by a quarter, in 91 % of 5 and 10 pairs, 93 % of 30; trimmed means in 89 %
+of 5, 94 of 10; ratios of spreads in 94 to 96 % where logarithms are normal, in 90 to 92 % where
+they have a long tail to one side. Shares have the exact interval: 95 % or more.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def jackknife_error(without: Floats) -> float:
 def paired_ratio(ours: ArrayLike, base: ArrayLike) -> Interval:
     """Return mean(ours) / mean(base) over pairs of equal seeds, with its interval.
 
-    What the two have in common (the same people) cancels. Both have shape (n,), in the same order
+    What the two have in common (the same users) cancels. Both have shape (n,), in the same order
     of seeds; pairs that are not finite are left out.
     """
 

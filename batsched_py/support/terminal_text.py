@@ -140,7 +140,7 @@ def console(*, stderr: bool = False) -> Console:
 def standard_streams() -> Iterator[None]:
     """Escape control characters in all output, and ignore a pipe that was closed.
 
-    Whoever was started without standard streams has some that lead nowhere. Raises
+    A process that was started without standard streams gets streams that lead nowhere. Raises
     :class:`OutputError` if what was printed cannot be written, such as on a full disk.
     """
     _open_closed()

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from batsched_py.protocol.messages import Message
 
 LISTENING = "listening on "
-"""Begin of the line in which a process says where it listens."""
+"""Begin of the line in which a process prints where it listens."""
 BEGUN = "a simulation has begun"
-"""The line in which it says that the other side has sent its first message."""
+"""The line in which it reports the first message of the other side."""
 Partner = Callable[[Message], Message]
 """The scheduler's side of the conversation."""

@@ -33,11 +33,11 @@ class Unexpected(ProtocolError):  # noqa: N818 - somebody else's error, or an ea
 class Conversation:
     """Replies to the messages of one simulation, from SIMULATION_BEGINS to SIMULATION_ENDS.
 
-    The first message tells Batsim 4.2 from 5. ``make_scheduler`` is called with SIMULATION_BEGINS,
-    which describes the machine and Batsim's options; what it returns answers the messages. Messages
-    of Batsim are trusted but for the time. ``stuck`` names the jobs that wait while nothing runs
-    (None: there are none), which explains why a simulator goes away. ``asked`` returns the features
-    to request from a Batsim 5.
+    The first message distinguishes Batsim 4.2 from 5. ``make_scheduler`` is called with
+    SIMULATION_BEGINS, which describes the machine and Batsim's options; what it returns answers the
+    messages. Messages of Batsim are trusted but for the time. ``stuck`` names the jobs that wait
+    while nothing runs (None: there are none), which explains why a simulator goes away. ``asked``
+    returns the features to request from a Batsim 5.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Conversation:
 
 
 def make_refusal(reason: object) -> bytes:
-    """Return an answer that is no JSON, on which Batsim aborts instead of waiting for ever."""
+    """Return an answer that is not JSON, on which Batsim aborts instead of waiting for ever."""
     return f"batsched_py cannot answer: {reason}".encode(errors="replace")
 
 
@@ -146,7 +146,7 @@ def serve(
             socket.reply(request, reply)
             deadline = monotonic() + limits.silence
     except BaseException as error:
-        with suppress(KeyboardInterrupt):  # nobody wants to wait; why we leave is still to be told
+        with suppress(KeyboardInterrupt):  # do not wait, but send the reason
             _take_leave(socket, simulator, make_refusal(str(error) or type(error).__name__))
         raise
 
@@ -197,12 +197,12 @@ def _next(
             )
         if request is None:
             raise SimulationError(
-                f"Batsim said nothing for {limits.silence:g} s {_describe_time(conversation)}; "
+                f"Batsim sent nothing for {limits.silence:g} s {_describe_time(conversation)}; "
                 f"{parameter('silence_timeout')} allows more"
             )
         if simulator is None or request.sender == simulator.sender:
             return request
-        _refuse(socket, request, "a simulation is going on here, and one process serves one")
+        _refuse(socket, request, "another simulation runs here, and a process serves one at a time")
 
 
 def _describe_time(conversation: Conversation) -> str:
@@ -236,7 +236,7 @@ def _take_leave(socket: SchedulerSocket, simulator: SocketRequest | None, refuse
 def _refuse_next(
     socket: SchedulerSocket, simulator: SocketRequest | None, reason: bytes, timeout: float
 ) -> bool:
-    """Refuse whatever is asked within ``timeout`` seconds; return whether the simulator asked."""
+    """Refuse all requests within ``timeout`` seconds; return whether the simulator sent one."""
     deadline = monotonic() + timeout
     while (left := deadline - monotonic()) > 0:
         if (request := socket.receive(left, simulator)) is not None:

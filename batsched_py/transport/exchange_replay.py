@@ -94,14 +94,14 @@ def find_first_difference(
     """Feed Batsim's recorded messages to ``conversation``; return the first reply that differs.
 
     Replies are equal if they hold the same decisions; their order and their times do not count.
-    After a difference the recorded messages are no longer answers to ours, so it is the end.
+    After a difference the recorded messages do not answer our replies, so the replay ends.
     ``strict`` also judges the messages and our replies: see
     :class:`~batsched_py.protocol.referee.referee.Referee`.
     """
     answer = _with_referee(conversation.reply) if strict else conversation.reply
     for turn in turns:
         if turn.reply is None:
-            theirs = Counter([f"no reply of the protocol: {turn.error}"])
+            theirs = Counter([f"not a reply of the protocol: {turn.error}"])
         else:
             theirs = read_decisions(turn.reply)
         try:

@@ -1,7 +1,7 @@
 """Recorded exchanges: one JSON object a line, with ``n``, ``from`` and ``raw``.
 
-``from`` is ``batsim`` or ``sched``; ``raw`` is the message exactly as it was sent. What is no text,
-as the first two frames of Batsim 5 may be, has ``hex`` instead.
+``from`` is ``batsim`` or ``sched``; ``raw`` is the message exactly as it was sent. A message that
+is not text, as the first two frames of Batsim 5 may be, has ``hex`` instead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Recorder(Closing):
     """Writes messages to a recording at once, so that a failure loses none."""
 
     def __init__(self, path: str | Path) -> None:
-        """Prepare to write; the file is begun anew with the first message.
+        """Prepare to write; the file is replaced at the first message.
 
         Raises :class:`OutputError` if its folder cannot be had.
         """
@@ -94,7 +94,7 @@ def read_exchange(path: str | Path) -> list[Record]:
         for number, line in enumerate(read_bytes(path).splitlines(), start=1)
     ]
     if not records:
-        raise InputError(f"{path}: there is no message in it")
+        raise InputError(f"{path} has no messages: expected a recorded exchange")
     return records
 
 

@@ -44,8 +44,8 @@ class SocketRequest(msgspec.Struct):
 class SchedulerSocket(Closing):
     """A socket bound to ``address`` (tcp or ipc); the port ``*`` stands for any free one.
 
-    Raises :class:`UsageError` for what is no address, and :class:`SimulationError` where it
-    cannot be bound. A context manager: leaving it closes the socket.
+    Raises :class:`UsageError` for a text that is not an address, and :class:`SimulationError` where
+    it cannot be bound. A context manager: leaving it closes the socket.
     """
 
     def __init__(self, address: str) -> None:
@@ -68,7 +68,7 @@ class SchedulerSocket(Closing):
         """Numbers of the open connections by their file descriptors, which are used again."""
         self._nb_accepted = 0
         self._senders: dict[bytes, int] = {}
-        """Numbers of the connections of those who have sent a request."""
+        """Numbers of the connections that have sent a request."""
         self._bound = False
         try:
             with _for_its_user_only():
@@ -126,7 +126,7 @@ class SchedulerSocket(Closing):
                     return request
 
     def _request(self) -> SocketRequest | None:
-        """Wait a tick for a message, and return what it asks, None for what is no request.
+        """Wait a tick for a message, and return its request, None if it is not one.
 
         Raises :class:`zmq.Again` if none comes.
         """
@@ -170,7 +170,7 @@ def watch_connections(monitor: zmq.Socket[bytes]) -> Iterator[tuple[int, int]]:
 
 
 def check_address(address: str) -> None:
-    """Raise :class:`UsageError` for a text that is no endpoint."""
+    """Raise :class:`UsageError` for a text that is not an endpoint."""
     match = _ADDRESS.fullmatch(address)
     if match is None or (match[1] and match[1] != "*" and int(match[1]) > 65535):
         raise UsageError(
@@ -179,11 +179,11 @@ def check_address(address: str) -> None:
 
 
 def _check_path(path: Path, address: str) -> None:
-    """Refuse a path that is in use: ZeroMQ would take it over, or delete it, without a word."""
+    """Refuse a path that is in use: ZeroMQ would take it over, or delete it, without an error."""
     if not hasattr(socket, "AF_UNIX") or not os.path.lexists(path):
         return
     if not path.is_socket():
-        raise UsageError(f"endpoint {address!r}: the path exists and is no socket")
+        raise UsageError(f"endpoint {address!r}: the path exists and is not a socket")
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))
@@ -208,5 +208,5 @@ def _cannot_listen(address: str, reason: str) -> SimulationError:
     if path != address and len(path.encode()) > longest:
         reason = f"the path of a socket has at most {longest} bytes, this one {len(path.encode())}"
     return SimulationError(
-        f"cannot listen on {address}: {reason}; choose another endpoint, or stop who listens there"
+        f"cannot listen on {address}: {reason}; choose another endpoint, or stop its listener"
     )

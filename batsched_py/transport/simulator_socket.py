@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _TICK = 0.2
 """Seconds after which a wait looks whether the scheduler is still there."""
 _PATIENCE = 5.0
-"""Seconds without a scheduler before a line says that the simulator waits for one."""
+"""Seconds without a scheduler before a line reports that the simulator waits for one."""
 
 
 class SimulatorSocket(Closing):
@@ -35,7 +35,7 @@ class SimulatorSocket(Closing):
     ``exact``. ``note`` is called once if no scheduler listens yet. ``recorder`` records all frames.
     A context manager: leaving it closes the socket.
 
-    Raises :class:`~batsched_py.errors.UsageError` for what is no address.
+    Raises :class:`~batsched_py.errors.UsageError` for a text that is not an address.
     """
 
     _codec: ModuleType = message_json
@@ -57,7 +57,7 @@ class SimulatorSocket(Closing):
         self._nb_resources = MOST_PROCESSORS
         self._met = False
         """Whether a scheduler was there."""
-        self._listener = "nobody answers there"
+        self._listener = "nothing answers there"
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
@@ -72,8 +72,8 @@ class SimulatorSocket(Closing):
         except zmq.ZMQError as error:
             self.close()
             raise UsageError(
-                f"endpoint {address!r}: nothing can connect to it ({error.strerror}): expected "
-                "such as tcp://127.0.0.1:28000"
+                f"endpoint {address!r}: nothing can connect to it ({error.strerror}): expected an "
+                "address such as tcp://127.0.0.1:28000"
             ) from None
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class SimulatorSocket(Closing):
             return read(frames[0])
         except ProtocolError as error:
             beginning = frames[0][:300].decode(errors="replace")
-            raise ProtocolError(f"{error}; it said: {beginning}") from None
+            raise ProtocolError(f"{error}; it answered: {beginning}") from None
 
     def _patiently(self, action: Callable[[], _T], now: float) -> _T:
         """Send, or wait for the reply. A scheduler that went away will not answer any more."""
@@ -132,7 +132,7 @@ class SimulatorSocket(Closing):
             if event == zmq.Event.HANDSHAKE_SUCCEEDED:
                 self._met = True
             elif not self._met:  # may yet come: a proxy takes connections before it does
-                self._listener = "what listens there is no ZeroMQ socket (REP)"
+                self._listener = "the program there has no ZeroMQ socket (REP)"
             elif not self._socket.poll(0):
                 raise SimulationError(
                     f"the scheduler at {self._address} went away at {now:f} s without a reply"

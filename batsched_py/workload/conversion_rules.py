@@ -61,9 +61,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     keep: tuple[Keep, ...] = ()
     """Fields that policies see of the jobs, as their numbers in the log."""
     job_numbers: str | None = None
-    """Only the jobs with these numbers in the log, ``10000-19999``, of those kept."""
+    """Only the kept jobs with these numbers in the log, ``10000-19999``."""
     first: Annotated[int, Meta(ge=1)] | None = None
-    """Only the first N jobs of those kept."""
+    """Only the first N of the kept jobs."""
     homes: Homes = "user"
     """The grid site where a job is at home: that of its user, each site in turn in order of
     submission, that of its group, or site n for partition n."""

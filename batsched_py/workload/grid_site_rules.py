@@ -20,11 +20,11 @@ from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.workload import WorkloadJob
 
 MOST_PARTS = 10_000_000
-"""Jobs that may come of splitting those of a log."""
+"""The most jobs after wide jobs of a log are split."""
 
 
 def depends_on_sites(rules: Rules) -> bool:
-    """Tell whether the jobs that the rules make depend on the grid sites."""
+    """Return whether the jobs that the rules make depend on the grid sites."""
     return rules.homes != "user" or rules.split is not None
 
 
@@ -34,7 +34,7 @@ def give_homes(
     """Write the home of each job into its further fields; ``rows`` are its rows in ``log``.
 
     A job whose home is that of its user, or whose group is unknown, gets none. Raises
-    :class:`UsageError` for a partition that is no grid site.
+    :class:`UsageError` for a partition that is not a grid site.
     """
     if homes == "user":
         return

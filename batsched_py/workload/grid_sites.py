@@ -1,4 +1,4 @@
-"""Grid sites: the named parts of a machine, each with users of its own.
+"""Grid sites: the named parts of a machine, each with its own users.
 
 Several parallel machines under one policy are one machine whose processors belong to grid sites.
 They differ in size, and may differ in speed. A job and its user have a home, one of the sites.
@@ -56,7 +56,7 @@ GridSites = tuple[GridSite, ...]
 
 
 def is_platform(text: str) -> bool:
-    """Tell whether a description of grid sites is a platform file, with clusters as sites."""
+    """Return whether a description of grid sites is a platform file, with clusters as sites."""
     return text.lower().endswith(".xml")
 
 
@@ -73,7 +73,7 @@ def parse_sites(text: str) -> GridSites:
     for part in TABLE_7_1.get(text, text).split(","):
         match = _PART.fullmatch(part.strip())
         if match is None:
-            raise UsageError(f"{given}: {part.strip()!r} is no site, {expected}")
+            raise UsageError(f"{given}: {part.strip()!r} is not a site, {expected}")
         name, count, size, speed = match.groups()
         if name and count:
             raise UsageError(f"{given}: {count} sites cannot all be called {name!r}")

@@ -31,15 +31,15 @@ def load_workload(
     ``rules``, ``skip_bad_lines``, ``speed_factor``, ``sites`` and ``described`` are for logs, see
     :func:`~batsched_py.workload.logs.swf.read_swf` and
     :func:`~batsched_py.workload.log_conversion.convert_log`. A Batsim workload is taken as
-    it is: its ``rules`` are those that it was made with, as far as the file says.
+    it is: its ``rules`` are those that it was made with, as far as the file has them.
 
     Raises :class:`UsageError` for a missing file, :class:`InputError` for a wrong one.
     """
     path = Path(path)
     if not os.path.exists(path):
         raise UsageError(
-            f"no file {path}; expected an SWF log or a Batsim workload (`batsched-py logs list` "
-            "shows the logs that can be fetched)"
+            f"there is no file {path}; expected an SWF log or a Batsim workload (`batsched-py logs "
+            "list` shows the logs that can be fetched)"
         )
     if is_batsim_json(path):
         workload = read_workload(path)
@@ -58,5 +58,5 @@ def read_machine_size(path: Path) -> int:
 
 
 def is_batsim_json(path: str | Path) -> bool:
-    """Tell whether a file is a Batsim workload, by its name."""
+    """Return whether a file is a Batsim workload, by its name."""
     return str(path).lower().removesuffix(".gz").endswith(".json")

@@ -89,7 +89,7 @@ def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np
         left, rows = numbers[rows], rows[among[rows]]
         if len(left) and not len(rows):
             raise UsageError(
-                f"{parameter('job_numbers')} {rules.job_numbers} leaves no job: those of "
+                f"{parameter('job_numbers')} {rules.job_numbers} leaves no job: the numbers in "
                 f"{log.path} are {left.min():.0f} to {left.max():.0f}"
             )
     last_line = np.inf

@@ -39,14 +39,14 @@ class LogPartitions:
         if len(unknown):
             others = ", ".join(f"{number:g}" for number in np.unique(self._numbers[unknown]))
             notes.append(
-                f"{len(unknown)} jobs of the {self._field} {others[:80]}, which the machine file "
-                f"does not have, are of its first, {self._partitions[0].name}"
+                f"{len(unknown)} jobs have the {self._field} {others[:80]}, which is not in the "
+                f"machine file: they go to its first partition, {self._partitions[0].name}"
             )
         too_long = rows[self._too_long[rows]]
         cut = self._cuts[too_long]
-        for over, done in ((cut, "cut to it"), (~cut, "refused")):
+        for over, done in ((cut, "cut to its limit"), (~cut, "refused")):
             if nb := int(over.sum()):
-                notes.append(f"{nb} jobs ask for more time than their partition gives: {done}")
+                notes.append(f"{nb} jobs ask for more time than their partition allows: {done}")
         return notes
 
     @property

@@ -12,7 +12,7 @@ import msgspec
 from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet, to_text
 
 PARTITION = "partition"
-"""The field of a job that names its partition, or says its number in the log."""
+"""The field of a job with the name of its partition, or its number in the log."""
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Text = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text")]
@@ -53,7 +53,7 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
         return -(-size // self.unit) * self.unit
 
     def admits(self, size: int, walltime: float | None) -> bool:
-        """Tell whether a job of this size and walltime (seconds, None: no limit) may ever run."""
+        """Return whether a job of this size and walltime (seconds, None: no limit) may ever run."""
         most = min(self.max_size, self.processors.size, self.max_processors_per_user or size)
         return (
             size % self.unit == 0

@@ -39,7 +39,7 @@ def find_unused_in_log(
         if most > log.max_processors:
             notes.append(
                 f"the recorded schedule has {most:g} processors in use at once, more than the "
-                f"machine of {log.max_processors}: set its size (nodes)"
+                f"machine of {log.max_processors}: set the machine size (nodes)"
             )
     return notes
 
@@ -58,8 +58,8 @@ def find_unused_in_jobs(
     nb = sum(not extra.keys().isdisjoint(RESERVATION) for extra in extras)
     if nb and not reads_reservations:
         notes.append(
-            f"{nb} jobs ask for an advance reservation, which {policy} does not know: they are "
-            "scheduled like all others"
+            f"{nb} jobs ask for an advance reservation, which {policy} does not support: they are "
+            "scheduled like other jobs"
         )
     if not sites and (nb := sum(HOME in extra for extra in extras)):
         notes.append(f"{nb} jobs name a home, but there are no sites")
@@ -71,6 +71,6 @@ def find_unused_in_jobs(
         if unknown:
             notes.append(
                 f"{len(unknown)} jobs name a partition that the machine file does not have, such "
-                f"as {unknown[0]!r:.40}: they are of its first, {described.partitions[0].name}"
+                f"as {unknown[0]!r:.40}: they go to its first, {described.partitions[0].name}"
             )
     return notes

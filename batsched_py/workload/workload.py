@@ -26,7 +26,7 @@ REFERENCE_SPEED = 1e9
 DYNAMIC = "dyn"
 """The workload of the jobs that users submit."""
 ORIGINAL_SUBMISSION = "original_submission_time"
-"""The field of a submitted job that says when it was recorded, if it was."""
+"""The field of a submitted job with its recorded submission time, if it has one."""
 
 
 class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
@@ -44,16 +44,16 @@ class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
     size: int
     """Number of processors it asks for."""
     profile: str
-    """Name of the entry of :attr:`Workload.profiles` that says what it computes."""
+    """Name of its profile in :attr:`Workload.profiles`: what it computes."""
     walltime: float | None = None
-    """Kill limit; None = no limit."""
+    """Time limit after which the job is killed; None = no limit."""
     estimate: float | None = None
     """Run time that policies plan with; None = they plan with the walltime."""
     user: str | None = None
     finish_time: float | None = None
     original_submission_time: float | None = None
     """When it was recorded as submitted, on the clock of the simulation; lateness is how much
-    later it is submitted. A job of a :class:`Workload` has one, its ``submit_time`` unless said; a
+    later it is submitted. A job of a :class:`Workload` has one, its ``submit_time`` unless given; a
     job that a user model makes up has none, since nothing was recorded."""
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
     """Further fields of the input, kept in the workload file and in JOB_SUBMITTED."""
@@ -118,7 +118,7 @@ class Workload(msgspec.Struct, kw_only=True):
     rules: dict[str, Any] = msgspec.field(default_factory=dict)
     """The conversion rules that made the jobs, as stored with every result."""
     notes: list[str] = msgspec.field(default_factory=list)
-    """Sentences on what reading found and did (jobs dropped, times sorted, ...)."""
+    """Sentences on what was found and changed (jobs dropped, times sorted, ...)."""
     unix_start_time: float | None = None
     """Unix time of second 0, None where unknown."""
     time_zone: str = "UTC"
@@ -164,7 +164,7 @@ def check_times(where: str, workload: Workload) -> None:
 
 
 def takes_too_long(profile: dict[str, Any]) -> bool:
-    """Tell whether a profile is a delay of more than :data:`~batsched_py.units.LATEST_TIME`."""
+    """Return whether a profile is a delay of more than :data:`~batsched_py.units.LATEST_TIME`."""
     delay = profile.get("delay")
     return profile.get("type") == "delay" and is_number(delay) and abs(delay) > LATEST_TIME
 

@@ -156,7 +156,7 @@ def test_jobs_without_partitions(slurm: Run, tmp_path: Path) -> None:
     assert read_machine(tmp_path / "out_machine.toml").nb_processors == 4
     some = slurm({"JobID": 1, "Partition": ""}, {"JobID": 2})
     assert [part.name for part in some.draft.partitions] == ["batch"]
-    assert "of no partition" in some.machine
+    assert "The partition of" in some.machine
 
 
 def test_outages(slurm: Run, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_types_of_jobs(oar: Run) -> None:
         )
     )
     assert len(done.jobs) == 3
-    assert done.noted("inside of containers")
+    assert done.noted("inside containers")
     for kind in ("container", "besteffort", "noop"):
         assert done.noted(f"type {kind} (1)")
 

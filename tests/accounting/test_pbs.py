@@ -80,10 +80,10 @@ def test_other_events_are_counted(pbs: Run) -> None:
     done = pbs(EVENTS + TORQUE + "\n", TORQUE)
     assert done.noted("exports overlap (1)")
     assert len(done.jobs) == 1
-    assert done.noted("says their size (2)")
+    assert done.noted("size is not recorded (2)")
     assert done.noted("type Q (2)")
     assert done.noted("type L (1)")
-    assert done.noted("elements have others (1)")
+    assert done.noted("its own record (1)")
 
 
 def test_a_requeued_job_is_a_job_for_each_run(pbs: Run) -> None:

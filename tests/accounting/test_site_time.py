@@ -17,7 +17,7 @@ from batsched_py.accounting.records import MalformedRecordError
 from batsched_py.accounting.site_time import SiteClock
 from batsched_py.accounting.tally import Tally
 
-TWICE = "jobs have times in an hour that comes twice"
+TWICE = "jobs have times in an hour that the clock repeated"
 
 
 def unix(text: str) -> int:

@@ -152,8 +152,8 @@ def test_arrays_and_components(slurm: Run) -> None:
         )
     )
     assert [job["status"] for job in done.jobs] == [5, 1, 1, 1], "in order of JobIDRaw"
-    assert done.noted("one job each (1)")
-    assert done.noted("a job each (2)")
+    assert done.noted("each element is a job (1)")
+    assert done.noted("each is a job (2)")
 
 
 def test_without_raw_ids_elements_are_in_their_order(slurm: Run) -> None:
@@ -250,8 +250,8 @@ def test_a_job_may_be_submitted_when_it_became_eligible(
     done = slurm(text, submission="eligible")
     job = done.jobs[1]
     assert (job["submit_time"], job["wait_time"]) == (submit, wait)
-    assert done.noted("submitted then (1)") == (submit > 0)
-    assert done.noted("to have become") == (times["Eligible"] == "Unknown")
+    assert done.noted("submitted when eligible (1)") == (submit > 0)
+    assert done.noted("time of eligibility") == (times["Eligible"] == "Unknown")
     with pytest.raises(InputError, match="no column Eligible"):
         slurm(sacct({}), submission="eligible")
     with pytest.raises(UsageError, match="submission"):
@@ -345,7 +345,7 @@ def test_files_are_one_stream(slurm: Run) -> None:
 
 def test_a_file_whose_last_line_has_no_end(slurm: Run) -> None:
     done = slurm(sacct({}).rstrip("\n"))
-    assert done.noted("been cut off")
+    assert done.noted("be cut off")
     cut = sacct({"JobID": 1}, {"JobID": 2})[:-60]
     with pytest.raises(InputError, match=r"records0:3: \d+ fields: expected 18"):
         slurm(cut)
@@ -357,9 +357,9 @@ def test_a_file_whose_last_line_has_no_end(slurm: Run) -> None:
         ("\n\n", "records0: there are no jobs"),
         (sacct({"State": "PENDING"}), r"no jobs in it: left out: .*\(1\)"),
         (sacct({}).split("\n", 1)[1], "records0:1: .*noheader"),
-        (sacct({}).replace("|", ","), "records0:1: .*divided by ',': .*delimiter"),
-        ('{\n  "jobs": [\n  ]\n}\n', "records0:1: JSON"),
-        (sacct({}).replace("|", "   "), "records0:1: no columns"),
+        (sacct({}).replace("|", ","), "records0:1: .* divides the columns: .*delimiter"),
+        ('{\n  "jobs": [\n  ]\n}\n', "records0:1: this is JSON"),
+        (sacct({}).replace("|", "   "), "records0:1: not the columns"),
         (sacct({}), "Europe/Pari"),
         (sacct({}).replace("Submit", "Sumbit"), "Submit .*'Sumbit'"),
         (sacct({}).replace("AllocCPUS", "Cores"), "AllocCPUS or NCPUS"),

@@ -24,7 +24,7 @@ def test_a_withdrawn_job_is_no_job_that_ran(tmp_path: Path) -> None:
     imported(Slurm, tmp_path, sacct(withdrawn))
     log = read_swf(tmp_path / "out.swf")
     assert not recorded_schedule(log).is_known
-    with pytest.raises(LogError, match="waited"):
+    with pytest.raises(LogError, match="recorded wait"):
         check_waits(log)
     for preset in PRESETS:
         with pytest.raises(UsageError, match="leave no job"):

@@ -149,7 +149,7 @@ def test_what_lies_in_the_folder_of_runs(folder: Path) -> None:
     second.rename(first)
     Path("kept").rename(second)
     assert [read_state(run.folder).done for run in prepared()].count(True) == 1
-    assert "of another run" in command(None, "report", "out").stderr
+    assert "to another run" in command(None, "report", "out").stderr
     seal(first / "out_run.json", {"run": {}})
     with pytest.raises(InputError, match=r"out_run\.json"):
         read_finished_run(first)

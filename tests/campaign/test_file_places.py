@@ -86,7 +86,7 @@ def test_what_is_not_beside_the_file(study: Path, name: str) -> None:
     (study / name).rename(name)
     campaign = read_campaign(study / "mine.toml")
     prepare(campaign, study / "out")
-    assert [note for note in campaign.notes if f"{name} is not beside it" in note] != []
+    assert [note for note in campaign.notes if f"{name} is not in its folder" in note] != []
     Path(name).unlink()
     with pytest.raises(UsageError, match=rf"mine\.toml:\d: .*'{study / name}'"):
         prepare(read_campaign(study / "mine.toml"), study / "out")

@@ -168,7 +168,7 @@ def test_files_that_cannot_be_read(batsims: Path) -> None:
     with pytest.raises(UsageError, match=r"/out_jobs\.csv$"):
         run(batsims.parent)
     batsims.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="no text"):
+    with pytest.raises(InputError, match="not a text"):
         run(batsims)
 
 

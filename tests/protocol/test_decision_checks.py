@@ -68,7 +68,7 @@ def register(kind: str | None, **profile: Any) -> m.RegisterProfile:
         ),
         (register("delay", delay=0), "above 5e-07"),
         (register(None), "expected a type"),
-        (m.RequestedCall(timestamp=1.0), "no decision"),
+        (m.RequestedCall(timestamp=1.0), "not a decision"),
     ],
 )
 def test_strictly_refused(decision: m.Event, message: str) -> None:

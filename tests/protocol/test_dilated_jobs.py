@@ -176,7 +176,7 @@ def test_a_moldable_job_gets_another_size(kind: str) -> None:
     ("profile", "placed", "message"),
     [
         ({"type": "composed", "seq": ["q"]}, Placed(2.0), "type 'composed'"),
-        (PROFILES["parallel"], Placed(2.0, size=3), "2 compute"),
+        (PROFILES["parallel"], Placed(2.0, size=3), "is for 2"),
     ],
 )
 def test_what_cannot_be_dilated(profile: Any, placed: Placed, message: str) -> None:

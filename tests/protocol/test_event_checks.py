@@ -110,7 +110,7 @@ CASES = {
     "completed twice": Case([ended("FAILED", 3)] * 2, "'w0!a' has ended"),
     "an unknown state": Case([ended("")], "the state 'COMPLETED' and the return code 0"),
     "success with a return code": Case([ended(return_code=1)], "return code 1: expected COMPLETED"),
-    "killed by nobody": Case([ended("KILLED", -1)], "was killed, but nobody asked for that"),
+    "killed by nobody": Case([ended("KILLED", -1)], "was killed, which was not requested"),
     "told of a kill by nobody": Case([killed()], "nobody asked to kill job 'w0!a'"),
     "killed": Case(
         [ended("KILLED", -2), killed(a={"profile_name": "p", "progress": 0.5})], asks=[KILL, KILL]
@@ -154,7 +154,7 @@ CASES = {
     ),
     "a machine goes twice": Case(
         [note(GONE, resources="0"), note(GONE, resources="0-1")],
-        f"{GONE} of '0', of which that was told already",
+        f"{GONE} of '0', which are in this state already",
     ),
     "machines that are no text": Case([note(GONE, resources=[1])], "is not a set of processors"),
     "gone after the last event": Case(

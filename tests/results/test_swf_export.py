@@ -218,7 +218,7 @@ def _with(**fields: Any) -> Workload:
         pytest.param(_with(extra={"reserved_start": 50}), {}, "reserved_start", id="extra field"),
         pytest.param(_with(extra={"group": 4}), {}, "the group of 1 jobs", id="group not kept"),
         pytest.param(_with(), {"speed_factor": 2.0}, "the run time of 2 jobs", id="speed"),
-        pytest.param(_with(), {"sites": "4,4@2", "scheduler": "grid"}, "the places", id="sites"),
+        pytest.param(_with(), {"sites": "4,4@2", "scheduler": "grid"}, "the hosts", id="sites"),
     ],
 )
 def test_what_a_log_cannot_carry_is_named(

@@ -174,7 +174,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("jobs", lambda lines: lines[1:], "expected those"),
         ("jobs", lambda lines: [lines[0], b"x,y\n"], ":2: 2 fields"),
         ("jobs", lambda lines: None, "there is no file"),
-        ("jobs", lambda lines: [bytes(range(128, 256))], "no text in UTF-8"),
+        ("jobs", lambda lines: [bytes(range(128, 256))], "not a text in UTF-8"),
         ("jobs", lambda lines: [line.replace(b"SUCCESSFULLY,", b"X,x") for line in lines], ":2"),
         ("schedule", lambda lines: [], "a header and one row"),
     ],

@@ -63,7 +63,7 @@ def test_sizes_limits_and_partitions_of_a_logs_jobs(machine: Path) -> None:
     assert jobs["requested_time"].tolist() == [600, 3601, 3600, 7200, 120, 3600]
     assert jobs["success"].tolist() == [1, 0, 1, 0, 1, 1]
     notes = "\n".join(result.settings["notes"])
-    for note in ("1 jobs of the queue 9", ": cut to it", ": refused", "1 jobs were refused"):
+    for note in ("1 jobs have the queue 9", ": cut to its", ": refused", "1 jobs were refused"):
         assert note in notes
     assert result.settings["nb_processors"] == 32
 

@@ -110,7 +110,7 @@ def test_reservations_are_followed_or_noted(policy: str) -> None:
         settings["sites"] = "4"
     asked = simulate(with_extras({}, {"reserved_start": 200}, {"reserved_end": 500}), **settings)
     plain = simulate(with_extras({}, {}, {}), **settings)
-    is_noted = noted(asked, f"2 jobs ask for an advance reservation, which {policy} does not know")
+    is_noted = noted(asked, f"2 jobs ask for an advance reservation, which {policy} does not")
     assert is_noted == (starts(asked) == starts(plain))
     assert not noted(plain, "reservation")
 
@@ -151,7 +151,7 @@ def test_processors_in_use_beyond_a_machine_of_unknown_size(
     ("extra", "machine", "note"),
     [
         ({"partition": "main"}, False, "1 jobs name a partition, but there is no machine file"),
-        ({"partition": "other"}, True, "does not have, such as 'other': they are of its first, m"),
+        ({"partition": "other"}, True, "does not have, such as 'other': they go to its first, m"),
         ({"partition": "main"}, True, None),
         ({"home": "site1"}, False, "1 jobs name a home, but there are no sites"),
         ({"partition": 3}, False, None),

@@ -186,7 +186,7 @@ MALFORMED: dict[str, tuple[Host, str]] = {
     "sleep that is there twice": (power_of(FOUR, "1:2:3, 1:3:2"), "'1:3:2', expected a pstate"),
     "a pstate that is only passed in the beginning": (
         power_of(FOUR, "1:2:3", pstate=2),
-        "'h' begins in pstate 2, which",
+        "'h' begins in pstate 2, in which",
     ),
 }
 

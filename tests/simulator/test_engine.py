@@ -76,7 +76,7 @@ WRONG: dict[str, tuple[list[Make], str]] = {
         [profile(), job("a"), execute("dyn!a", "0", storage_mapping={"s": 4})],
         "uses storage",
     ),
-    "no decision": ([say(m.RequestedCall)], "REQUESTED_CALL is no decision"),
+    "no decision": ([say(m.RequestedCall)], "REQUESTED_CALL is not a decision"),
     "later than its reply": (
         [lambda now: m.Notify(timestamp=now + 2.0, type="registration_finished")],
         "NOTIFY at 2.0",
@@ -97,7 +97,7 @@ def test_refuses_where_batsim_aborts(name: str) -> None:
 def test_a_deadlock_says_what_the_first_job_could_have_had(started: int, waiting: str) -> None:
     load = workload([J(0, 3, 5)] * 12, 4)
     script = Script([], [execute("w0!0000", "0-2")] * started)
-    expected = f"{12 - started} jobs wait: {waiting}, .*4 are free, {waiting} wants 3"
+    expected = f"{12 - started} jobs wait: {waiting}, .*4 are free, {waiting} needs 3"
     with pytest.raises(DeadlockError, match=expected) as seen:
         simulate(script, load)
     assert ("no job at all" in str(seen.value)) == (not started)

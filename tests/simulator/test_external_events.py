@@ -65,8 +65,8 @@ def test_order(sentence: str, tmp_path: Path) -> None:
 
 
 MALFORMED: dict[str, tuple[str, str]] = {
-    "no JSON": ("{", "0:1: no JSON"),
-    "the second line": (gone(1) + "what\n", "0:2: no JSON"),
+    "no JSON": ("{", "0:1: not JSON"),
+    "the second line": (gone(1) + "what\n", "0:2: not JSON"),
     "before the beginning": (gone(-1), "0:1: timestamp = -1"),
     "no type": ('{"timestamp":1}', "0:1: there is no type: expected a text"),
     "machines that do not exist": (

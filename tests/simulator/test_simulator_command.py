@@ -167,7 +167,7 @@ def test_nobody_listens(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     address = "ipc://nobody"
     done = call(*USUAL, "-s", address, "--timeout", "0.5")
     note, error = done.stderr.splitlines()
-    assert note == "waiting for a scheduler at ipc://nobody: nobody answers there"
+    assert note == "waiting for a scheduler at ipc://nobody: nothing answers there"
     quiet = call(*USUAL, "-s", address, "--timeout", "0.5", "-q")
     assert quiet.stderr == error + "\n"
     assert_one_line(quiet, 1, "no scheduler was reached at ipc://nobody within 0.5 s")
@@ -182,7 +182,7 @@ BINARY_FORM = (1).to_bytes(4, "little") + bytes(range(40))
     [
         (4, [NOTHING, None], "within 0.5 s; --timeout"),
         (4, [NOTHING, NOTHING + NEXT_FRAME + START], "2 frames"),
-        (4, [NOTHING, b""], "no JSON"),
+        (4, [NOTHING, b""], "not JSON"),
         (4, [NOTHING, START.replace(b'"2"', b'"7"')], "numbers below 4"),
         (4, [NOTHING, START.replace(b"w0!1", b"w0!7")], "w0!7"),
         (5, [b""], "begins with b''"),
@@ -231,7 +231,7 @@ def test_a_time_is_taken_for_what_it_stands_for() -> None:
     ("reply", "message"),
     [
         (START, "too late"),
-        (b"bye", "it said: bye"),
+        (b"bye", "it answered: bye"),
         (None, "went away at"),
     ],
 )
@@ -310,7 +310,7 @@ def test_a_text_for_the_scheduler(arguments: list[str], text: bytes, call: Call)
     with scheduler(b"no hello") as address:
         given = [argument.replace("ADDRESS", address) for argument in arguments]
         done = call(*USUAL_OF_5, *given, "--record", "exchange.jsonl")
-    assert_one_line(done, 1, "it said: no hello")
+    assert_one_line(done, 1, "it answered: no hello")
     first = read_exchange("exchange.jsonl")[0].frame
     assert first[4:] == text
 

@@ -228,7 +228,7 @@ def test_arguments_from_files(folder: Path) -> None:
         (["--users", "feedback", "--log", "no.swf"], "no.swf"),
         (["--sessions", "arrival:0"], "no users"),
         (["--log", "log.swf"], "--users feedback"),
-        (["-s", "ipc://log.swf"], "no socket"),
+        (["-s", "ipc://log.swf"], "not a socket"),
         (["--shake", "1"], "of a user model"),
     ],
 )

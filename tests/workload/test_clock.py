@@ -39,7 +39,7 @@ def log_with(tmp_path: Path, *header: str) -> SwfLog:
             "'Mars/Olympus' in TimeZoneString",
         ),
         ([START, "; TimeZone: 3600"], (5, "+01:00"), "fixed offset"),
-        ([START], (5, "UTC"), "does not say its time zone"),
+        ([START], (5, "UTC"), "has no time zone"),
         ([], (None, "UTC"), "UnixStartTime is unknown"),
     ],
 )

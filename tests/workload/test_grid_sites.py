@@ -61,9 +61,9 @@ def test_the_grids_of_table_7_1() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "'' is no site"),
-        ("m65", "'m65' is no site"),
-        ("4,,4", "'' is no site"),
+        ("", "'' is not a site"),
+        ("m65", "'m65' is not a site"),
+        ("4,,4", "'' is not a site"),
         ("a:2x4", "called 'a'"),
         ("0x4", f"1 to {MOST_SITES} sites"),
         ("999x1,2x1", f"1 to {MOST_SITES} sites"),

@@ -363,7 +363,7 @@ def test_what_makes_no_sense_is_told_with_its_place(
         (frame(submit_time=None, submittime_s=[1, 2, 3]), "submit_time .*submittime_s"),
         (frame(Submit=[1, 2, 3]), "'submit_time' and 'Submit'"),
         (frame(submit_time=pd.to_datetime([0, 1, 2])), "'submit_time' has datetime64"),
-        ([1, 2], "is no input"),
+        ([1, 2], "is not an input"),
     ],
 )
 def test_what_is_no_frame_of_a_log_is_refused(given_frame: Any, message: str) -> None:

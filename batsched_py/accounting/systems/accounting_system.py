@@ -14,8 +14,8 @@ from batsched_py.files.readers import read_lines
 class RecordLines:
     """Iterates over the lines of files, in order, without their ends and without empty ones.
 
-    Bytes that are no UTF-8 become escapes, so names stay apart. ``path`` and ``number`` say where
-    the last line is, and ``is_first`` whether it is the first of its file.
+    Bytes that are not UTF-8 become escapes, so names stay distinct. ``path`` and ``number`` are
+    where the last line is, and ``is_first`` whether it is the first of its file.
     """
 
     def __init__(self, paths: Sequence[str], tally: Tally) -> None:
@@ -35,7 +35,7 @@ class RecordLines:
                     yield text
                     self.is_first = False
             if self.is_first and len(self.paths) > 1:
-                self.tally.noted["files have no line"] += 1
+                self.tally.noted["files are empty"] += 1
         self._file = 1
 
     def leave_out(self, error: MalformedRecordError) -> None:
@@ -45,7 +45,7 @@ class RecordLines:
 
     def _text(self, line: bytes) -> str:
         if not line.endswith(b"\n") and line.strip():
-            self.tally.noted["last lines of a file have no end: files may have been cut off"] += 1
+            self.tally.noted["files do not end with a line end: they may be cut off"] += 1
         text = line.rstrip(b"\r\n")
         if b"\0" in text:
             self.tally.lines += 1

@@ -68,7 +68,7 @@ class Oar(AccountingSystem):
 
     name = "oar"
     rules = (
-        "made of the database of OAR: group is the project, queue the queue; a processor is a "
+        "made from the database of OAR: group is the project, queue the queue; a processor is a "
         "resource of type default",
         "status: 1 for Terminated with an exit code of 0 or none, 0 for other ends, 5 if the job "
         "never started",
@@ -107,11 +107,11 @@ class Oar(AccountingSystem):
         if self._is_tabbed:
             return row.split("\t")
         if row.count('"') % 2:
-            raise MalformedRecordError("the row that ends here, or before, has a quote with no end")
+            raise MalformedRecordError("this row, or an earlier one, has a quote without an end")
         try:
             (fields,) = csv_rows([row.replace("\r", " ")], "")
         except (InputError, ValueError):
-            raise MalformedRecordError("the row is no CSV") from None
+            raise MalformedRecordError("the row is not CSV") from None
         return fields
 
     def _is_header(self, fields: Sequence[str]) -> bool:
@@ -156,11 +156,9 @@ class Oar(AccountingSystem):
         return job
 
     def _is_taken(self, types: str) -> bool:
-        """Count the types of a job; those inside of a container are on processors of that one."""
+        """Count the types of a job; False for a job that uses the processors of a container."""
         if _INNER.search(types):
-            self._tally.dropped[
-                "jobs inside of containers, whose processors are the container's"
-            ] += 1
+            self._tally.dropped["jobs inside containers: they use the container's processors"] += 1
             return False
         for kind in re.findall(r"[a-z]+", types) if types else ():
             if kind in _COUNTED:
@@ -188,7 +186,7 @@ class Oar(AccountingSystem):
     def _set_sizes(self, job: JobRecord, fields: dict[str, str]) -> None:
         nodes = parse_count("nb_nodes", fields["nodes"])
         allocated = self._count(parse_count("nb_resources", fields["resources"]), nodes)
-        requested = allocated  # OAR gives what was asked for
+        requested = allocated  # OAR allocates the requested number
         if self._at["requested"] >= 0:
             requested = parse_count("nb_requested", fields["requested"])
         job.requested = requested or UNKNOWN

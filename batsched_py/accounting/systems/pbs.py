@@ -52,7 +52,7 @@ class Pbs(AccountingSystem):
 
     name = "pbs"
     rules = (
-        "made of accounting logs of PBS: group is the Unix group, queue the queue",
+        "made from accounting logs of PBS: group is the Unix group, queue the queue",
         "status: 1 for an Exit_status of 0, 0 for others, 5 if the job never started",
         "submission is ctime, run time is end - start",
     )
@@ -70,7 +70,7 @@ class Pbs(AccountingSystem):
         if len(self._servers) > 1:
             names = ", ".join(map(one_line, sorted(self._servers)))
             self._tally.noted[
-                f"servers whose jobs are taken as those of one machine: {names}; import the logs "
+                f"servers whose jobs are imported as jobs of one machine: {names}; import the logs "
                 "of each machine alone"
             ] += len(self._servers)
 
@@ -84,23 +84,23 @@ class Pbs(AccountingSystem):
             return None
         number, index, server = self._identify(job_id)
         if index is None:
-            self._tally.dropped["records of arrays as a whole: their elements have others"] += 1
+            self._tally.dropped["records of whole job arrays: each element has its own record"] += 1
             return None
         if server and len(self._servers) < SHOWN_LINES:
             self._servers.add(server)
         self._events.add((number, index, hash_cluster(server), int(kind in _RAN)))
-        said = parse_attributes(message) if kind in (_END, _REQUEUE) else {}
-        if kind != _END and said.get("start", "0") == "0":
+        fields = parse_attributes(message) if kind in (_END, _REQUEUE) else {}
+        if kind != _END and fields.get("start", "0") == "0":
             self._tally.dropped[f"records of type {kind}"] += 1
             return None
         record = JobRecord(number, index, 0, cluster=server)
-        self._set_times(record, said, f"{year}-{month}-{day}T{time}")
-        self._set_sizes(record, said)
-        self._set_status(record, said, kind)
-        record.user = clean_name(said.get("user", ""))
-        record.queue = clean_name(said.get("queue", ""))
-        record.group = clean_name(said.get("group", "")) or clean_name(said.get("account", ""))
-        record.job_name = clean_name(said.get("jobname", ""))
+        self._set_times(record, fields, f"{year}-{month}-{day}T{time}")
+        self._set_sizes(record, fields)
+        self._set_status(record, fields, kind)
+        record.user = clean_name(fields.get("user", ""))
+        record.queue = clean_name(fields.get("queue", ""))
+        record.group = clean_name(fields.get("group", "")) or clean_name(fields.get("account", ""))
+        record.job_name = clean_name(fields.get("jobname", ""))
         return record
 
     def _identify(self, job_id: str) -> tuple[int, int | None, str]:
@@ -114,46 +114,46 @@ class Pbs(AccountingSystem):
         number, element, array, old_element, server = match.groups()
         return int(number), None if array else int(element or old_element or 0), server or ""
 
-    def _set_times(self, job: JobRecord, said: Mapping[str, str], written: str) -> None:
+    def _set_times(self, job: JobRecord, fields: Mapping[str, str], written: str) -> None:
         """Set when a job was submitted and ran; the end of its record is ``written`` if need be."""
-        submitted = next((said[key] for key in ("ctime", "qtime", "etime") if key in said), "")
+        submitted = next((fields[key] for key in ("ctime", "qtime", "etime") if key in fields), "")
         submit = self._clock.read_instants("ctime", submitted)
         if not submit:
             refuse("ctime", submitted, "seconds since 1970")
         job.submit = submit[0]
-        begun = said.get("start", "")
+        begun = fields.get("start", "")
         start = () if begun == "0" else self._clock.read_instants("start", begun)
-        end = self._clock.read_instants("end", said.get("end", "")) or self._clock.read_instants(
+        end = self._clock.read_instants("end", fields.get("end", "")) or self._clock.read_instants(
             "the time of the record", written
         )
         _, begin, until = self._clock.put_in_order(submit, start, end)
-        had_none = not (said.get("exec_host") or said.get("exec_vnode"))
+        had_none = not (fields.get("exec_host") or fields.get("exec_vnode"))
         if begin == UNKNOWN or (had_none and until == begin):
             self._tally.set_withdrawn(job, until)
         else:
             job.run_time = self._tally.set_start(job, begin, until)
-            used = parse_length("walltime", said.get("resources_used.walltime", ""))
+            used = parse_length("walltime", fields.get("resources_used.walltime", ""))
             if 0 <= used < job.run_time - MINUTE:
                 self._tally.noted[
-                    "jobs ran for over a minute more than their walltime says, as where they were "
-                    "suspended: their run time has that"
+                    "jobs ran over a minute longer than their walltime, for example because they "
+                    "were suspended: their run time includes it"
                 ] += 1
-        etime = said.get("etime", "")
+        etime = fields.get("etime", "")
         eligible = () if etime == "0" else self._clock.read_instants("etime", etime)
         self._tally.set_eligible(job, eligible, is_submission=self._options.from_eligible)
-        job.requested_time = parse_length("walltime", said.get("Resource_List.walltime", ""))
+        job.requested_time = parse_length("walltime", fields.get("Resource_List.walltime", ""))
 
-    def _set_sizes(self, job: JobRecord, said: Mapping[str, str]) -> None:
-        cray = read_cray_size(said)
-        hosts = parse_hosts(said["exec_host"]) if said.get("exec_host") and not cray else {}
-        wanted_nodes = parse_count("nodect", said.get("Resource_List.nodect", "")) or UNKNOWN
+    def _set_sizes(self, job: JobRecord, fields: Mapping[str, str]) -> None:
+        cray = read_cray_size(fields)
+        hosts = parse_hosts(fields["exec_host"]) if fields.get("exec_host") and not cray else {}
+        wanted_nodes = parse_count("nodect", fields.get("Resource_List.nodect", "")) or UNKNOWN
         wanted_nodes = cray.nodes if cray else wanted_nodes
         nodes = len(hosts) or wanted_nodes
-        job.requested = cray.processors if cray else find_requested_processors(said)
-        allocated = cray.processors if cray else find_allocated_processors(said, hosts)
+        job.requested = cray.processors if cray else find_requested_processors(fields)
+        allocated = cray.processors if cray else find_allocated_processors(fields, hosts)
         allocated = self._count(allocated, nodes)
         job.requested = self._count(job.requested, wanted_nodes)
-        memory = parse_memory("mem", said.get("Resource_List.mem", ""))
+        memory = parse_memory("mem", fields.get("Resource_List.mem", ""))
         job.requested_memory = divide_among(memory, max(job.requested, allocated))
         if job.start < 0:
             return
@@ -161,14 +161,14 @@ class Pbs(AccountingSystem):
         job.node_names = ",".join(hosts)
         if cray:  # what was used is measured on the login node
             return
-        cput = parse_length("cput", said.get("resources_used.cput", ""))
+        cput = parse_length("cput", fields.get("resources_used.cput", ""))
         job.cpu_time = divide_among(cput, allocated)
         job.memory = divide_among(
-            parse_memory("mem", said.get("resources_used.mem", "")), allocated
+            parse_memory("mem", fields.get("resources_used.mem", "")), allocated
         )
 
-    def _set_status(self, job: JobRecord, said: Mapping[str, str], kind: str) -> None:
-        exit_status = said.get("Exit_status", "")
+    def _set_status(self, job: JobRecord, fields: Mapping[str, str], kind: str) -> None:
+        exit_status = fields.get("Exit_status", "")
         if exit_status and not _EXIT.fullmatch(exit_status):
             refuse("Exit_status", exit_status, "a whole number")
         if kind == _REQUEUE:
@@ -178,11 +178,11 @@ class Pbs(AccountingSystem):
             job.status = COMPLETED if int(exit_status) == 0 else FAILED
 
     def _count_deleted(self) -> None:
-        """Count the jobs that were deleted and never ran, of which no record says more."""
+        """Count the jobs that were deleted and never ran, whose sizes are not recorded."""
         for _, events in groupby(self._events, key=lambda row: row[:3]):
             if {kind for *_, kind in events} == {0}:
                 self._tally.dropped[
-                    "jobs that were deleted before they started: no record says their size"
+                    "jobs deleted before they started: their size is not recorded"
                 ] += 1
 
 
@@ -206,7 +206,7 @@ def parse_attributes(message: str) -> dict[str, str]:
         if value[:1] in ('"', "'") and (len(value) == 1 or value[-1] != value[0]):
             quote = value[0]
     if quote:
-        raise MalformedRecordError("what has a quote with no end", key)
+        raise MalformedRecordError("the attribute with an unclosed quote", key)
     return {name: _unquoted(" ".join(parts)) for name, parts in found.items()}
 
 
@@ -248,41 +248,43 @@ class CraySize(NamedTuple):
     nodes: int
 
 
-def read_cray_size(said: Mapping[str, str]) -> CraySize | None:
+def read_cray_size(fields: Mapping[str, str]) -> CraySize | None:
     """Return the size of a job on a Cray, None for other jobs.
 
     ``mppwidth`` processing elements, each of ``mppdepth`` processors, ``mppnppn`` of them on a
     node. All that such a record has besides is of the login node on which its script ran.
     """
     width, depth, per_node = (
-        parse_count(key, said.get(f"Resource_List.{key}", ""))
+        parse_count(key, fields.get(f"Resource_List.{key}", ""))
         for key in ("mppwidth", "mppdepth", "mppnppn")
     )
     if width <= 0:
         return None
     processors = width * max(depth, 1)
     if processors > MOST_PROCESSORS:
-        refuse("mppwidth", said["Resource_List.mppwidth"], f"at most {MOST_PROCESSORS} processors")
+        refuse(
+            "mppwidth", fields["Resource_List.mppwidth"], f"at most {MOST_PROCESSORS} processors"
+        )
     return CraySize(processors, ceil(width / per_node) if per_node > 0 else UNKNOWN)
 
 
-def find_allocated_processors(said: Mapping[str, str], hosts: Mapping[str, int]) -> int:
+def find_allocated_processors(fields: Mapping[str, str], hosts: Mapping[str, int]) -> int:
     """Return the number of processors that a job had, -1 if it is unknown."""
-    cpus = sum(map(int, _CPUS.findall(said.get("exec_vnode", ""))))
+    cpus = sum(map(int, _CPUS.findall(fields.get("exec_vnode", ""))))
     number = cpus or sum(hosts.values())
     if number > MOST_PROCESSORS:
-        refuse("exec_host", said.get("exec_host", ""), f"at most {MOST_PROCESSORS} processors")
-    return number or parse_count("ncpus", said.get("resources_used.ncpus", "")) or UNKNOWN
+        refuse("exec_host", fields.get("exec_host", ""), f"at most {MOST_PROCESSORS} processors")
+    return number or parse_count("ncpus", fields.get("resources_used.ncpus", "")) or UNKNOWN
 
 
-def find_requested_processors(said: Mapping[str, str]) -> int:
+def find_requested_processors(fields: Mapping[str, str]) -> int:
     """Return the number of processors that a job requested, -1 if it is unknown.
 
     PBS Professional has the sum of a select in ncpus; Torque has a queue's default there, mostly 1,
-    whatever the nodes are: so the most that any says counts.
+    for any nodes: so the largest of them counts.
     """
-    listed = {key: said.get(f"Resource_List.{key}", "") for key in ("ncpus", "procs", "nodect")}
-    chunks = [said.get(f"Resource_List.{key}", "") for key in ("select", "nodes")]
+    listed = {key: fields.get(f"Resource_List.{key}", "") for key in ("ncpus", "procs", "nodect")}
+    chunks = [fields.get(f"Resource_List.{key}", "") for key in ("select", "nodes")]
     counts = [_in_chunks(text) for text in chunks if text]
     counts += [parse_count(key, text) for key, text in listed.items()]
     return max(counts) if max(counts) > 0 else UNKNOWN

@@ -62,7 +62,7 @@ class Slurm(AccountingSystem):
 
     name = "slurm"
     rules = (
-        "made of records of Slurm (sacct): group is the account, queue the QOS",
+        "made from records of Slurm (sacct): group is the account, queue the QOS",
         "status: 1 COMPLETED, 5 CANCELLED, 0 all other ends (FAILED, TIMEOUT, NODE_FAIL, ...)",
         "run time is End - Start without the time for which a job was suspended",
     )
@@ -70,7 +70,7 @@ class Slurm(AccountingSystem):
 
     _columns: SlurmColumns | None = None
     _cluster = ""
-    """Of the jobs so far, if their records say it."""
+    """The cluster of the jobs so far, if their records have it."""
     _other = ""
     """The first cluster that was not chosen."""
 
@@ -78,8 +78,8 @@ class Slurm(AccountingSystem):
         yield from super().__iter__()
         if self._other and not self._cluster:
             raise InputError(
-                f"{self._lines.path}: no job is of the cluster {quote(self._options.cluster)}: "
-                f"expected one that the records name, such as {quote(self._other)}"
+                f"{self._lines.path}: no job ran on the cluster {quote(self._options.cluster)}: "
+                f"expected a cluster in the records, such as {quote(self._other)}"
             )
 
     def _columns_of(self, line: str) -> SlurmColumns | None:
@@ -128,7 +128,7 @@ class Slurm(AccountingSystem):
         return record
 
     def _is_of_cluster(self, cluster: str) -> bool:
-        """Tell whether a job is of the cluster that is imported.
+        """Return whether a job is of the cluster that is imported.
 
         Raises :class:`InputError` for a second one if none was chosen: its jobs have the same
         numbers, and it is another machine.
@@ -141,7 +141,7 @@ class Slurm(AccountingSystem):
             raise InputError(
                 f"{self._lines.path}:{self._lines.number}: a job of the cluster {quote(cluster)} "
                 f"after jobs of {quote(self._cluster)}: expected the records of one machine; "
-                f"{parameter('cluster')} NAME takes the jobs of one, so import each cluster alone"
+                f"import each cluster alone, with {parameter('cluster')} NAME"
             )
         self._cluster = self._cluster or cluster
         return True
@@ -153,10 +153,10 @@ class Slurm(AccountingSystem):
         number, element, component, elements = match.groups()
         if elements:
             self._tally.noted[
-                "records of elements of an array that never started: one job each"
+                "records of elements of an array that never started: each element is a job"
             ] += 1
         if component:
-            self._tally.noted["components of heterogeneous jobs: a job each"] += 1
+            self._tally.noted["components of heterogeneous jobs: each is a job"] += 1
         if raw_id.isascii() and raw_id.isdigit() and len(raw_id) < 16:
             return int(raw_id), 0
         return int(number), int(element or component or 0)
@@ -193,7 +193,7 @@ class Slurm(AccountingSystem):
         return parse_length(column, text)
 
     def _never_ran(self, held: int, fields: dict[str, str]) -> bool:
-        """Tell whether a job that has a start got no processors."""
+        """Return whether a job that has a start got no processors."""
         nothing = "0" in (fields["allocated_cpus"], fields["nodes"])
         nothing = nothing or fields["node_list"] == _NO_NODES
         return held <= 0 and nothing
@@ -204,7 +204,7 @@ class Slurm(AccountingSystem):
             suspended = held - elapsed
         run_time = held - max(suspended, 0)
         if suspended > 0:
-            self._tally.noted["jobs were suspended: their run time is without that"] += 1
+            self._tally.noted["jobs were suspended: their run time does not include it"] += 1
         if run_time < 0 or elapsed not in (UNKNOWN, run_time):
             self._tally.noted["jobs have an Elapsed that is not End - Start - Suspended"] += 1
         return max(run_time, 0)

@@ -93,7 +93,7 @@ class SlurmColumns(msgspec.Struct, frozen=True):
 
 
 def is_header(line: str, delimiter: str) -> bool:
-    """Tell whether a line is a header, which has names of columns."""
+    """Return whether a line is a header, which has names of columns."""
     names = normalise_names(line.split(delimiter))
     return sum(name in _KNOWN for name in names) >= min(2, len(names))
 
@@ -101,7 +101,7 @@ def is_header(line: str, delimiter: str) -> bool:
 def read_columns(line: str, path: str, options: ImportOptions) -> SlurmColumns:
     """Return the columns of a header line.
 
-    Raises :class:`InputError` if it is no header, or if a column is not there that the options
+    Raises :class:`InputError` if it is not a header, or if a column is not there that the options
     need.
     """
     chosen = options.delimiter or DELIMITER
@@ -124,13 +124,13 @@ def read_columns(line: str, path: str, options: ImportOptions) -> SlurmColumns:
 
 
 def _no_header(line: str, delimiter: str) -> str:
-    """Say what is wrong with a first line that names no columns."""
+    """Return what is wrong with a first line that does not name columns."""
     expected = f"expected names of columns with {delimiter!r} between them"
     if line.startswith("{"):
-        return f"JSON, as of sacct --json: {expected}; call sacct with --parsable2"
+        return f"this is JSON, as sacct --json writes it: {expected}; call sacct with --parsable2"
     if sum(word.lower() in _KNOWN for word in line.split()) >= 2:
-        return f"no columns of sacct --parsable2: {expected}"
+        return f"not the columns of sacct --parsable2: {expected}"
     for other in ("|", ",", ";", "\t"):
         if other != delimiter and is_header(line, other) and other in line:
-            return f"the columns are divided by {other!r}: {expected}; see {parameter('delimiter')}"
-    return f"the first line is no header of sacct: {expected}; call sacct without --noheader"
+            return f"{other!r} divides the columns: {expected}; see {parameter('delimiter')}"
+    return f"the first line is not a header of sacct: {expected}; call sacct without --noheader"

@@ -96,7 +96,7 @@ def open_cluster(where: str, folder: Path, inputs: Iterable[str], jobs: int) -> 
 
 
 def check_cluster(where: str) -> None:
-    """Raise :class:`UsageError` for a text that is no address and no queueing system."""
+    """Raise :class:`UsageError` for a text that is neither an address nor a queueing system."""
     if ":" not in where and where not in (systems := _systems()):
         raise UsageError(
             f"{CLUSTER} {where}: expected the address of a dask scheduler, such as "
@@ -194,12 +194,12 @@ def check_worker(needs: Requirements) -> None:
             )
     if needs.versions != (present := _versions()):
         differences = [
-            f"{name} {present.get(name, 'unknown')[:12]}, here {expected[:12]}"
+            f"{name} {present.get(name, 'unknown')[:12]} instead of {expected[:12]}"
             for name, expected in needs.versions.items()
             if present.get(name) != expected
         ]
         raise UsageError(
-            f"{here} would compute something else: it has {'; '.join(differences)}; install the "
+            f"{here} has other versions than this machine: {'; '.join(differences)}; install the "
             "same on both sides and start the workers again"
         )
 
@@ -226,7 +226,7 @@ def _systems() -> dict[str, Any]:
 
 
 def _cluster_of_jobs(system: str, folder: Path) -> Any:
-    """Return a cluster without jobs, as dask's configuration says; raises :class:`UsageError`."""
+    """Return a cluster without jobs, by dask's configuration; raises :class:`UsageError`."""
     import dask.config
     import distributed
 
@@ -269,7 +269,7 @@ def _cluster_of_jobs(system: str, folder: Path) -> Any:
 def _submit(system: str, cluster: Any, jobs: int) -> None:
     async def submit() -> None:
         cluster.scale(jobs=jobs)
-        await cluster  # raises what the command says that submits
+        await cluster  # raises the message of the submitting command
 
     try:
         cluster.sync(submit)
@@ -300,7 +300,7 @@ def _check_workers(client: Any, needs: Requirements) -> None:
         client.run(check_worker, needs)
     except UsageError:
         raise
-    except Exception as error:  # whatever a worker without our code raises
+    except Exception as error:  # anything that a worker without this package raises
         raise UsageError(
             f"{CLUSTER}: a worker cannot load batsched_py ({type(error).__name__}: {error}); "
             "install the same version with the extra cluster there"
@@ -311,26 +311,26 @@ def _give_back(cluster: Any) -> None:
     try:
         cluster.close(timeout=_END)
     except TimeoutError:
-        say("the cluster does not end in time: look at the queue for jobs that are left")
+        say("the cluster did not end in time: look for remaining jobs in the queue")
     for name in ("_job_ca_file", "_job_cert", "_job_key"):  # else they stay until the process ends
         if (file := getattr(cluster, name, None)) is not None:
             file.close()
 
 
 def _say_if_alone(client: Any, where: str, ended: Event) -> None:
-    """Say each time that no worker is left, or has come."""
+    """Print a message each time that the last worker is gone."""
     were_there = True
     while not ended.wait(_LOOK):
         with suppress(Exception):  # it is gone, which the runs notice
             are_there = bool(client.ncores())
             if were_there and not are_there:
-                say(f"runs wait, for no worker of {where} is there: look at its queue and its logs")
+                say(f"runs wait because {where} has no worker: look at its queue and its logs")
             were_there = are_there
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave out what dask says of connections that end."""
+    """Suppress the messages of dask about connections that end."""
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Performs the runs of a campaign on workers, each in a folder of its own."""
+"""Performs the runs of a campaign on workers, each in its own folder."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ def _again(run: PreparedRun, executor: Executor) -> str | None:
 def _written(run: PreparedRun, files: Files, error: str | None) -> str | None:
     """Write what a run gave; return ``error``, or why that cannot be written."""
     settings = msgspec.json.format(msgspec.json.encode(run.planned), indent=1)
-    told = {
+    described = {
         "command.txt": f"{shlex.join(run.command)}\n".encode(),
         "settings.json": settings + b"\n",
     }
     try:
-        write_run(run.folder, {**told, **files}, error)
+        write_run(run.folder, {**described, **files}, error)
     except OSError as refused:  # the disk is full: the next call tries again
         return f"its files cannot be written: {refused}"
     return error

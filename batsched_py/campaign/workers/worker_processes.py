@@ -113,7 +113,7 @@ def _close(process: subprocess.Popen[bytes]) -> int:
 
 def _send(stream: IO[bytes] | None, content: Any) -> None:
     assert stream is not None
-    pickle.dump(pickle.dumps(content), stream)  # the other side can read bytes, whatever they hold
+    pickle.dump(pickle.dumps(content), stream)  # the other side can always read bytes
     stream.flush()
 
 

@@ -104,7 +104,7 @@ def _compiled_module() -> ModuleType | None:
         except Exception:  # cached code may be damaged
             reload(compiled_timeline)
             compiled_timeline.compile_all()
-    except Exception:  # numba fails in ways of its own: with this numpy, this processor, ...
+    except Exception:  # numba may fail in many ways: with this numpy, this processor, ...
         return None
     return compiled_timeline
 

@@ -95,7 +95,7 @@ def _fit(
 
 @_compiled
 def _fits_first(times: Floats, free: Integers, nb: int, size: int, duration: float) -> bool:
-    """Tell whether the earliest start is the beginning."""
+    """Return whether the earliest start is the beginning."""
     begin = times[0]
     end = begin + duration
     for segment in range(nb):

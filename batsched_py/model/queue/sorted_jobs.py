@@ -134,7 +134,7 @@ class SortedJobs:
     def first_ending(self, now: float, horizon: float) -> tuple[Any, Job]:
         """Return the first job, with its key, that ends by ``horizon`` if it starts ``now``.
 
-        There must be one: :attr:`least_estimate` tells.
+        There must be one: see :attr:`least_estimate`.
         """
         node = self._root
         while True:

@@ -134,7 +134,7 @@ def read_job(job_id: str, table: dict[str, Any], submit_time: float) -> m.JobDes
         "profile": profile.removeprefix(f"{workload}!") if isinstance(profile, str) else profile,
     }
     walltime = table.get("walltime")
-    if walltime is not None and not walltime < 0:  # Batsim's way to say: none
+    if walltime is not None and not walltime < 0:  # Batsim's value for none
         fields["walltime"] = walltime
     fields["extra"] = parse_free_fields(table.get("extra_data"), taken=_JOB_NAMES)
     job: m.JobDescription = _converted(fields, m.JobDescription)

@@ -182,7 +182,7 @@ def _progress(wrapper: Any, workload: str) -> _Table:
 
 
 def _external(content: _Content) -> m.Notify:
-    """Read an external event: processors come or go if its text says so."""
+    """Read an external event: processors come or go if its text announces it."""
     kind, data = content.members.get("external_event_type"), content.members.get("external_event")
     text = data.get("data", "") if isinstance(data, dict) else None
     if kind != "GenericExternalEvent" or not isinstance(text, str):
@@ -254,7 +254,7 @@ def write_event(event: m.Event) -> _Written:
         return event.type, event.data
     write = _WRITERS.get(type(event))
     if write is None:
-        raise ProtocolError(f"{event.tag} is no event of Batsim 5")
+        raise ProtocolError(f"{event.tag} is not an event of Batsim 5")
     return write(event)
 
 
@@ -333,7 +333,7 @@ def _write_notice(event: m.Notify) -> _Written:
         if event.type == notice:
             return name, {}
     if "data" not in event.details:
-        raise ProtocolError(f"NOTIFY {event.type} is no event of Batsim 5")
+        raise ProtocolError(f"NOTIFY {event.type} is not an event of Batsim 5")
     return "ExternalEventOccurredEvent", {
         "id": event.details.get("id", ""),
         "external_event_type": "GenericExternalEvent",

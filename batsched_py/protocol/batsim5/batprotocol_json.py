@@ -1,8 +1,8 @@
 """Converts the JSON of Batsim 5's protocol, batprotocol, to structs and back.
 
 The structs are those of version 4, so only the codecs know two protocols. This codec checks the
-shape of messages, not what is allowed when. Batsim 5 also has a binary form; our scheduler asks for
-JSON.
+shape of messages, not what is allowed when. Batsim 5 also has a binary form; this scheduler asks
+for JSON.
 
 Source: the protocol as observed from Batsim 5.0.0-rc2.
 """
@@ -42,7 +42,7 @@ def decode_events(raw: bytes | str, nb_resources: int = MOST_PROCESSORS) -> m.Me
     """Read a message from Batsim, whose machines and storages have ids below ``nb_resources``.
 
     Unknown events become :class:`UnknownEvent`, unknown members are passed over. Raises
-    :class:`ProtocolError` for what is no message.
+    :class:`ProtocolError` for a text that is not a message.
     """
     return _decode(raw, events.read_event, "from Batsim", nb_resources)
 
@@ -86,7 +86,7 @@ def make_init_frame(text: str) -> bytes:
 def read_init_text(raw: bytes) -> str | None:
     """Return the text of Batsim's first frame, None for another frame.
 
-    The size that begins it tells it from any message in JSON, which would stand for 1.8 GB.
+    The size at its begin distinguishes it from any message in JSON, which would stand for 1.8 GB.
     """
     if len(raw) < _HEAD or len(raw) != _HEAD + int.from_bytes(raw[:_HEAD], sys.byteorder):
         return None

@@ -44,7 +44,7 @@ class Batsim5Side:
     def decode_message(self, raw: bytes) -> m.Message | None:
         """Return Batsim's message; None for its first frame, and for a call that is too early.
 
-        Raises :class:`ProtocolError` for what is no message.
+        Raises :class:`ProtocolError` for a frame that is not a message.
         """
         if self._text is None:
             self._text = batprotocol_json.read_init_text(raw)
@@ -63,7 +63,7 @@ class Batsim5Side:
         return None if is_for_us else message
 
     def _is_early(self, event: m.Event, message: m.Message) -> bool:
-        """Tell whether an event is a call before its time; the message gets the time of others."""
+        """Return whether an event is an early call; the message gets the time of the others."""
         time = read_exact_time(event.call_id) if isinstance(event, m.RequestedCall) else None
         if time is None:
             return False
@@ -126,7 +126,7 @@ class Batsim5Side:
     def decode_reply(self, raw: bytes) -> m.Message | None:
         """Return the reply in a frame, None for a hello.
 
-        Raises :class:`ProtocolError` for what is no reply.
+        Raises :class:`ProtocolError` for a frame that is not a reply.
         """
         if self._hello is None:
             self._hello = batprotocol_json.decode_hello(raw)
@@ -163,7 +163,7 @@ def _hello(features: Mapping[str, bool]) -> m.Hello:
 
 
 def _is_stale(event: m.Event) -> bool:
-    """Tell whether Batsim 5.0.0-rc2 gives an event the time of the one before it."""
+    """Return whether Batsim 5.0.0-rc2 gives an event the time of the one before it."""
     if isinstance(event, m.Notify):
         return event.type == m.GENERIC or event.type.startswith("event_machine_")
     if isinstance(event, m.JobKilled):

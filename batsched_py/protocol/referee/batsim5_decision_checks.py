@@ -67,7 +67,7 @@ class Batsim5DecisionChecks(DecisionChecks):
         state, job_id, job = self._state, decision.job_id, decision.job
         workload = job_id.partition("!")[0]
         of, name = state.registration.resolve_profile(workload, job.profile)
-        if of in state.workloads:  # Batsim does not tell which profiles these have
+        if of in state.workloads:  # Batsim does not send the profiles of these
             state.registration.assume(of, name)
         state.registration.check_job(decision)
         if job_id in state.jobs or job_id in state.past:

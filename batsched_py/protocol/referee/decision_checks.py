@@ -88,7 +88,7 @@ class DecisionChecks:
         kind = type(decision)
         check = self._checks.get(kind)
         if check is None:
-            raise ProtocolError(f"{kind.__name__} is no decision of this version of Batsim")
+            raise ProtocolError(f"{kind.__name__} is not a decision of this version of Batsim")
         if state.stopped:
             return
         if not state.ended:
@@ -162,7 +162,7 @@ class DecisionChecks:
             )
 
     def _shares_work(self, decision: m.ExecuteJob, job: LiveJob) -> bool:
-        """Tell whether any number of processors will do: the work is shared among them."""
+        """Return whether any number of processors will do: the work is shared among them."""
         return all(
             _parts(profile) or profile.get("type") == "parallel_homogeneous_total"
             for _, profile in self._profiles(decision.job_id, job)

@@ -1,7 +1,7 @@
 """Checks whether Batsim can have sent a message, by the earlier messages alone.
 
-Refused is what cannot have happened after what both sides have said: only a simulator with a fault,
-or somebody else, says it, and an answer would make wrong results of it. Times are compared up to
+A message is refused if it is impossible after the earlier ones: then the simulator has a fault, or
+somebody else sent it, and an answer would lead to wrong results. Times are compared up to
 what Batsim 4.2's six decimals leave out. Sizes and shapes are for the codec.
 
 Source: the protocols as observed from Batsim 4.2.0 and 5.0.0-rc2.
@@ -73,11 +73,11 @@ class EventChecks:
                 raise ProtocolError(_out_of_place(event, time, now, ended=state.ended))
             time = timestamp
             check = checks.get(type(event))
-            if check is not None:  # else it says nothing that could be wrong
+            if check is not None:  # else it cannot be wrong
                 check(event)
         state.heard = state.now = now
         state.last_event = time
-        if time == now:  # events come in order, so no earlier one is left to tell
+        if time == now:  # events come in order, so no earlier one is to come
             state.slow = False
 
     # The simulation ------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class EventChecks:
             )
         if event.job_state == KILLED and event.job_id not in self._state.kills:
             raise ProtocolError(
-                f"JOB_COMPLETED: job {event.job_id!r} was killed, but nobody asked for that"
+                f"JOB_COMPLETED: job {event.job_id!r} was killed, which was not requested"
             )
 
     def _killed(self, event: m.JobKilled) -> None:
@@ -237,7 +237,7 @@ class EventChecks:
 
     def _probed(self, event: m.ProbeData) -> None:
         if event.probe_id not in self._state.periods:
-            raise ProtocolError(f"{event.tag}: nobody asked for the probe {event.probe_id!r}")
+            raise ProtocolError(f"{event.tag}: there is no probe {event.probe_id!r}")
 
     def _notified(self, event: m.Notify) -> None:
         over = self._state.over
@@ -255,10 +255,10 @@ class EventChecks:
         with located(f"NOTIFY: {event.type}", ProtocolError):
             machines = from_text(event.details.get("resources", ""), state.nb_resources)
         goes = event.type.endswith("unavailable")
-        told = machines & state.unavailable if goes else machines - state.unavailable
-        if told:
+        unchanged = machines & state.unavailable if goes else machines - state.unavailable
+        if unchanged:
             raise ProtocolError(
-                f"NOTIFY: {event.type} of {to_text(told)!r}, of which that was told already"
+                f"NOTIFY: {event.type} of {to_text(unchanged)!r}, which are in this state already"
             )
         state.unavailable = state.unavailable | machines if goes else state.unavailable - machines
 
@@ -275,23 +275,23 @@ def _out_of_place(event: m.Event, time: float, now: float, *, ended: bool) -> st
 
 def _check_echo(job: m.JobDescription, registered: m.JobDescription) -> None:
     """Raise :class:`ProtocolError` unless Batsim repeats a job as it was registered."""
-    said, expected = job_to_json(job), job_to_json(registered)
-    for field in {**expected, **said}:
-        if field != "id" and not _alike(said.get(field), expected.get(field)):
+    repeated, expected = job_to_json(job), job_to_json(registered)
+    for field in {**expected, **repeated}:
+        if field != "id" and not _alike(repeated.get(field), expected.get(field)):
             raise ProtocolError(
                 f"JOB_SUBMITTED: job {job.id!r} was registered with {field} "
-                f"{quote(expected.get(field))}, and is repeated with {quote(said.get(field))}"
+                f"{quote(expected.get(field))}, and is repeated with {quote(repeated.get(field))}"
             )
 
 
-def _alike(said: Any, expected: Any) -> bool:
-    """Compare what Batsim repeats: it rounds, and writes over what is called id inside a job."""
-    if is_number(said) and is_number(expected):
-        return abs(said - expected) <= 1e-6 or said == expected
-    if isinstance(said, dict) and isinstance(expected, dict):
-        return said.keys() == expected.keys() and all(
-            name == "id" or _alike(said[name], expected[name]) for name in said
+def _alike(value: Any, expected: Any) -> bool:
+    """Return whether Batsim repeats a value: it rounds, and overwrites members called id."""
+    if is_number(value) and is_number(expected):
+        return abs(value - expected) <= 1e-6 or value == expected
+    if isinstance(value, dict) and isinstance(expected, dict):
+        return value.keys() == expected.keys() and all(
+            name == "id" or _alike(value[name], expected[name]) for name in value
         )
-    if isinstance(said, list) and isinstance(expected, list):
-        return len(said) == len(expected) and all(map(_alike, said, expected))
-    return bool(said == expected)
+    if isinstance(value, list) and isinstance(expected, list):
+        return len(value) == len(expected) and all(map(_alike, value, expected))
+    return bool(value == expected)

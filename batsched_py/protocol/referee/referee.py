@@ -11,9 +11,9 @@ from batsched_py.protocol.referee.referee_state import RefereeState
 class Referee:
     """Refuses messages that Batsim cannot have sent, and replies that it would not accept.
 
-    With ``strict`` it also refuses replies that Batsim accepts but nobody can mean, and those that
-    Batsim 4.2.0 does not survive later. It knows the messages only: not which machines sleep, and
-    whether Batsim was started with ``--energy`` only if ``energy`` tells (None: not known).
+    With ``strict`` it also refuses replies that Batsim accepts but that make no sense, and those
+    that Batsim 4.2.0 does not survive later. It knows the messages only: not which machines sleep,
+    and whether Batsim was started with ``--energy`` only from ``energy`` (None: not known).
     ``batsim5`` takes the rules of that version.
     """
 

@@ -39,10 +39,10 @@ class RefereeState(msgspec.Struct, eq=False):
     now: float = -inf
     """The time that has been reached in the reply to it."""
     slow: bool = False
-    """Whether a reply took its time, and not all of what happened meanwhile was told yet: that
-    may take several messages."""
+    """Whether a reply took its time and events of that time are still to come: that may take
+    several messages."""
     exact: bool = False
-    """Whether the other side is our simulator, which reads all digits and any id."""
+    """Whether the other side is the embedded simulator, which reads all digits and any id."""
 
     jobs: dict[str, LiveJob] = msgspec.field(default_factory=dict)
     past: set[str] = msgspec.field(default_factory=set)

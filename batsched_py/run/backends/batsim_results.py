@@ -72,8 +72,8 @@ class BatsimOutput:
         columns = [[name, *(self._users[name][row] for row in rows)] for name in names]
         if not measured.all():
             columns.append([MEASURED, *(str(int(mark)) for mark in measured)])
-        for line, *ours in zip(self._lines, *columns, strict=True):
-            yield f"{line},{make_csv_line(ours)}"
+        for line, *added in zip(self._lines, *columns, strict=True):
+            yield f"{line},{make_csv_line(added)}"
 
     def schedule_csv(self) -> str:
         """Return the text of ``_schedule.csv`` in the form of Batsim 4.2."""

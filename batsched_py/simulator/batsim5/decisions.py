@@ -101,7 +101,7 @@ class Batsim5Decisions(Decisions):
         super()._execute(decision)
 
     def _add(self, decision: m.RegisterJob) -> SimulatedJob:
-        """Add a job, which is submitted now, whatever it says."""
+        """Add a job, which is submitted now, even if its description has another time."""
         job, now = decision.job, self._agenda.now
         job.submit_time = now
         if job.walltime is not None and job.walltime < 0:
@@ -113,7 +113,7 @@ class Batsim5Decisions(Decisions):
 
     def _register_acknowledged(self, decision: m.RegisterJob) -> None:
         event = self._registry.make_submission(self._add(decision), self._agenda.now)
-        if event.job.walltime == 0:  # Batsim 5 says so of it, and ends it at once
+        if event.job.walltime == 0:  # Batsim 5 documents this, and ends it at once
             event.job = msgspec.structs.replace(event.job, walltime=None)
         self._agenda.send(event)
 

@@ -53,7 +53,7 @@ class PowerManagementOfBatsim5(PowerManagement):
     """Machines that were changed to a pstate in which they do not compute: no job can start."""
 
     def switch(self, decision: m.SetResourceState) -> None:
-        """Turn machines on or off, or change their pstate, as ``decision`` says."""
+        """Turn machines on or off, or change their pstate, as ``decision`` requests."""
         if decision.turned:
             super().switch(decision)
             return

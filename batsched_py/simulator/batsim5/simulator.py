@@ -23,7 +23,7 @@ from batsched_py.simulator.power.power_states import PowerManagement
 from batsched_py.workload.workload import Workload
 
 BATSIM5 = "v5.0.0-rc2"
-"""The version that the embedded simulator takes the place of, beside 4.2."""
+"""The version that the embedded simulator behaves as, besides 4.2."""
 
 
 class Batsim5Simulator(Simulator):

@@ -1,7 +1,7 @@
 """Writes the output files of Batsim 4.2 and 5 for the embedded simulator.
 
-Batsim 5's ``real_exec_info.json`` is not written. It only says how long the real program took and
-how much memory it had, and the same run is to give the same bytes.
+Batsim 5's ``real_exec_info.json`` is not written. It only has the time that the real program took
+and how much memory it had, and the same run is to give the same bytes.
 
 Source: the files of Batsim 4.2.0 and 5.0.0-rc2.
 """
@@ -113,7 +113,7 @@ def format_schedule_json(outcome: Outcome) -> str:
     """Return the text of ``schedule.json``: the summary of the run.
 
     As in Batsim 5.0.0-rc2 the makespan is the last end, but for submissions before 0, and means
-    over no jobs are ``-nan``, which is no JSON.
+    over no jobs are ``-nan``, which is not JSON.
     """
     sums, first_submission = Summary(outcome.nb_processors), 0.0
     for some in iterate_columns(outcome.jobs):

@@ -30,11 +30,11 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     """Files of external events; None: none at all, which the scheduler sees the difference of."""
     master_host: str = MASTER_HOST
     roles: Mapping[str, str] = {}
-    """Roles of hosts by name, beside those in the platform file."""
+    """Roles of hosts by name, in addition to the roles in the platform file."""
     mmax: int = 0
-    """Use the first so many machines only; 0: all."""
+    """Number of machines to use, the first ones; 0: all."""
     mmax_workload: bool = False
-    """Use as many machines as the largest of the workloads says."""
+    """Use as many machines as the largest of the workloads needs."""
 
 
 def prepare(inputs: Inputs, options: Options) -> Simulator:

@@ -152,7 +152,7 @@ class Cluster(Zone):
     _own: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
 
     def owns(self, links: Iterable[int]) -> bool:
-        """Tell whether any of ``links`` belongs to one host only."""
+        """Return whether any of ``links`` belongs to one host only."""
         if not self._own:
             self._own = frozenset([*self.up.values(), *self.down.values()])
         return not self._own.isdisjoint(links)
@@ -175,8 +175,8 @@ class Cluster(Zone):
 class Network:
     """The network of a platform: links, zones by name, and in ``places`` the zone of each host.
 
-    A network without zones is one where messages take no time. ``problem`` says why there are no
-    routes; it is raised only when one is asked for, so that what merely computes can be simulated.
+    A network without zones is one where messages take no time. ``problem`` explains why there are
+    no routes; it is raised only when one is needed, so that jobs without messages can run.
     """
 
     links: list[Link] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Reads the network of SimGrid's platform files: links, zones and routes.
 
-What is not supported makes a network without routes, which says why when one is asked for, because
-a job that only computes never uses it.
+An unsupported element makes a network without routes. It reports the element when a route is
+asked for, because a job that only computes never uses routes.
 """
 
 from __future__ import annotations

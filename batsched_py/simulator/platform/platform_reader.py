@@ -1,8 +1,8 @@
 """Reads SimGrid's platform files: hosts with speeds and properties, links and routes.
 
-Hosts are read first, and what would change how fast they are is refused by name. Then the network:
-what is not supported there makes a network without routes, which says why when one is asked for,
-because a job that only computes never uses it.
+Hosts are read first; an element that would change their speed is refused by name. Then comes the
+network: an unsupported element makes a network without routes, which reports the element when a
+route is asked for, because a job that only computes never uses routes.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def read_platform(
 
 
 class NotXmlError(PlatformError):
-    """The error for a platform file that is no well-formed XML, which no simulator can read."""
+    """The error for a platform file that is not well-formed XML, which no simulator can read."""
 
 
 def read_content(path: str | Path) -> bytes:

@@ -20,7 +20,7 @@ class TracedMachines(Machines):
 
     A machine may run several jobs (``sharing``), sleep, be switched, or be unavailable, which does
     not change its jobs or its sleep. ``asleep`` are the machines that sleep in the beginning,
-    ``traced`` says whether the trace is kept.
+    ``traced``: whether the trace is kept.
     """
 
     def __init__(
@@ -107,18 +107,18 @@ class TracedMachines(Machines):
         self._update(machines, now)
 
     def busy(self, machines: ProcessorSet) -> ProcessorSet:
-        """Return those of the ``machines`` that run jobs."""
+        """Return the part of the ``machines`` that runs jobs."""
         return self._busy.intersect(machines)
 
     def off(self, machines: ProcessorSet, *states: MachineState) -> ProcessorSet:
-        """Return those of the ``machines`` in one of ``states``: asleep or being switched."""
+        """Return the part of the ``machines`` in one of ``states``: asleep or being switched."""
         off = NO_PROCESSORS
         for state in states:
             off |= self._off[state].intersect(machines)
         return off
 
     def find_not_free(self, machines: ProcessorSet) -> ProcessorSet:
-        """Return those of the ``machines`` that may start no job."""
+        """Return the part of the ``machines`` that may not start a job."""
         others = super().find_not_free(machines)
         return others - self._computing.intersect(others) if self._sharing else others
 

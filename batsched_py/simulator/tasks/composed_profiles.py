@@ -22,7 +22,7 @@ class _Level:
     """The current part, over all repetitions."""
 
     def is_last(self) -> bool:
-        """Tell whether the current part is the last one."""
+        """Return whether the current part is the last one."""
         return self.index + 1 == self.nb_parts
 
 

@@ -8,7 +8,7 @@ Two things keep this fast. Only the tasks that share resources with one that cha
 through others, get new rates. And of the resources that a task has for itself only the scarcest
 takes part in the rounds: with the same increments, the others always have more left in proportion,
 so they never decide, and nobody else sees what they have left. A link that its users do not share
-(``FATPIPE``) is such a resource for each of them: each may take all of it, whatever others do. How
+(``FATPIPE``) is such a resource for each of them: each may take all of it at the same time. How
 SimGrid shares one in its rounds was not measured.
 """
 
@@ -73,7 +73,7 @@ class ParallelTasks:
         self._nb_running = 0
         self._nb_started = 0
         self._dirty: set[ParallelTask] = set()
-        """Those whose rates have to be found again, as of ``_dirty_at``."""
+        """Tasks whose rates must be computed again, as of ``_dirty_at``."""
         self._dirty_at = 0.0
         self._changed: set[int] | None = None
 
@@ -254,7 +254,7 @@ class ParallelTasks:
         self._dirty_at = now
 
     def _finish(self, task: ParallelTask, now: float) -> None:
-        """End a task and free its resources for those who share them."""
+        """End a task and free its resources for other tasks."""
         task.end = now
         self._nb_running -= 1
         self._dirty.discard(task)
@@ -301,7 +301,7 @@ class ParallelTasks:
             self._dirty_at = now
 
     def _component(self, task: ParallelTask) -> tuple[list[ParallelTask], list[int]]:
-        """Return the tasks that ``task`` shares resources with, transitively, and those."""
+        """Return the tasks that ``task`` shares resources with, transitively, and the resources."""
         together = {task}
         resources: set[int] = set()
         todo = [task]
@@ -374,7 +374,7 @@ class ParallelTasks:
         task._version += 1
         queue = self._queue
         heappush(queue, (date, task.number, task._version, task))
-        if len(queue) > 64 + 8 * self._nb_running:  # mostly dates that are no longer true
+        if len(queue) > 64 + 8 * self._nb_running:  # mostly outdated entries
             queue[:] = [at for at in queue if at[3]._version == at[2] and at[3].end is None]
             heapify(queue)
 

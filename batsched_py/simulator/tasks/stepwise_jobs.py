@@ -1,6 +1,6 @@
 """Jobs that run step by step, because their duration is not known at the start.
 
-The duration of a delay, and of a computation on hosts of its own, is known at its start
+The duration of a delay, and of a computation on unshared hosts, is known at its start
 (:mod:`batsched_py.simulator.execution`). All other jobs run here, step by step. For the order of
 the parts of a composed profile see :mod:`batsched_py.simulator.tasks.composed_profiles`.
 """
@@ -60,7 +60,7 @@ class StepwiseJob:
         return self.position.profile
 
     def has_time_for(self, length: float) -> bool:
-        """Tell whether a step of ``length`` seconds ends before the walltime."""
+        """Return whether a step of ``length`` seconds ends before the walltime."""
         return self.remaining is None or length < self.remaining
 
 
@@ -69,7 +69,7 @@ class StepwiseJobs:
 
     ``energy`` receives the loads of hosts at the times at which SimGrid accounts for them: where a
     task ends, and where the one executor of a task begins. A job may do ``most_steps`` without a
-    message. ``by_repetition`` says how the progress of killed jobs counts parts.
+    message. ``by_repetition``: how the progress of killed jobs counts parts.
     """
 
     def __init__(
@@ -107,13 +107,14 @@ class StepwiseJobs:
     def begin(self, job: SimulatedJob, hosts: list[int]) -> None:
         """Let a job begin on the hosts of its executors."""
         self.in_use = True
-        told = job.description
-        position = ProfilePosition(told.id, told.profile, job.profile)
-        running = self._running[told.id] = StepwiseJob(job, hosts, position, told.walltime)
+        described = job.description
+        position = ProfilePosition(described.id, described.profile, job.profile)
+        running = StepwiseJob(job, hosts, position, described.walltime)
+        self._running[described.id] = running
         self._step(running)
 
     def is_running(self, job: SimulatedJob) -> bool:
-        """Tell whether a job is running step by step."""
+        """Return whether a job is running step by step."""
         return job.description.id in self._running
 
     def set_next_timer(self) -> None:
@@ -338,7 +339,7 @@ class StepwiseJobs:
         elif body.timeout:
             target = body.timeout
             running.in_vain += 1
-        else:  # with a timer at the walltime only: looking in vain changes nothing
+        else:  # with a timer at the walltime only: an early look changes nothing
             self._set_timer_at_walltime(running)
             return False
         if running.remaining is not None:

@@ -1,8 +1,8 @@
 """Converts jobs and profiles to and from Batsim 5's formats, in workload files and messages.
 
 Everywhere else profiles are as Batsim 4.2 writes them. Batsim 5 has other names for their types
-and, in messages, for their fields; ids of profiles say their workload (``w0!p``), and what is free
-is in one text, ``extra_data``.
+and, in messages, for their fields; ids of profiles begin with their workload (``w0!p``), and what
+is free is in one text, ``extra_data``.
 
 Source: the protocol as observed from Batsim 5.0.0-rc2.
 """
@@ -34,7 +34,7 @@ class _Type(msgspec.Struct, frozen=True):
     file_fields: dict[str, str] = {}
     """Those that are called otherwise in files, too."""
     fixed: dict[str, str] = {}
-    """Fields that tell this type from others that Batsim 5 has under the same name."""
+    """Fields that distinguish this type from others that Batsim 5 has under the same name."""
 
 
 _AMOUNTS = {"cpu": "computation_amount", "com": "communication_amount"}
@@ -85,7 +85,7 @@ _NAMES = {kind.name for kind in _TYPES.values()}
 
 
 def is_batsim5_type(name: Any) -> bool:
-    """Tell whether a type of profiles is one of Batsim 5."""
+    """Return whether a type of profiles is one of Batsim 5."""
     return isinstance(name, str) and name in _NAMES
 
 
@@ -117,9 +117,9 @@ def from_file(profile: Mapping[str, Any], workload: str = "w0") -> dict[str, Any
     names = {kind.file_fields.get(field, field): field for field in kind.fields}
     read = {"type": name, **_take(content, names)}
     if kind.fields is _AMOUNTS and (missing := [field for field in _AMOUNTS if field not in read]):
-        raise WorkloadError(f"there is no {missing[0]}: Batsim 5 wants both, cpu and com")
+        raise WorkloadError(f"there is no {missing[0]}: Batsim 5 needs both, cpu and com")
     if isinstance(code := content.get("ret"), int) and code < -1:
-        raise WorkloadError(f"ret is {code}: Batsim 5 stops when a job ends with that")
+        raise WorkloadError(f"ret is {code}: Batsim 5 stops when a job ends with it")
     _to_batsim4(read, workload)
     return read | content | parse_free_fields(free, taken=read)
 
@@ -128,13 +128,13 @@ def to_message(profile: Mapping[str, Any], name: str, workload: str) -> dict[str
     """Return the ``ProfileAndId`` of a profile for messages.
 
     Raises :class:`WorkloadError` for types that Batsim 5 does not have, and for a profile that
-    fails by itself (``ret``), which messages cannot say.
+    fails by itself (``ret``), which messages cannot express.
     """
     kind, content = _to_batsim5(profile, workload)
     if content.pop("ret", 0):
         raise WorkloadError(
             f"profile {name!r} ends with the return code {profile['ret']}: Batsim 5's messages "
-            "cannot say so; only a profile of a workload file may"
+            "cannot express it; only a profile of a workload file may"
         )
     table = _take(content, kind.fields) | kind.fixed
     ids = {"id": make_full_id(name, workload), "profile_type": kind.name}
@@ -162,30 +162,30 @@ def to_event(profile: Mapping[str, Any], name: str, workload: str) -> dict[str, 
     return reported
 
 
-def from_message(said: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
+def from_message(message: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
     """Return workload, name and content of a profile in a message.
 
-    Raises :class:`WorkloadError` for a value that is no profile, and for a type that Batsim 4.2
+    Raises :class:`WorkloadError` for a value that is not a profile, and for a type that Batsim 4.2
     does not have.
     """
-    workload, mark, name = str(said.get("id")).partition("!")
-    table = said.get("profile")
+    workload, mark, name = str(message.get("id")).partition("!")
+    table = message.get("profile")
     if not mark or not isinstance(table, dict):
         raise WorkloadError(
-            f"profile {quote(said.get('id'))} is {quote(table)}: expected the id WORKLOAD!NAME, "
+            f"profile {quote(message.get('id'))} is {quote(table)}: expected the id WORKLOAD!NAME, "
             "and an object"
         )
     content = dict(table)
-    batsim4_type, kind = _find_type(said.get("profile_type"), content)
+    batsim4_type, kind = _find_type(message.get("profile_type"), content)
     names = {there: field for field, there in kind.fields.items()}
     read = {"type": batsim4_type, **_take(content, names)}
     if content:
         raise WorkloadError(
-            f"profile {quote(said.get('id'))} has the members {sorted(content)}: expected of a "
+            f"profile {quote(message.get('id'))} has the members {sorted(content)}: expected of a "
             f"{kind.name} only {sorted([*kind.fields.values(), *kind.fixed])}"
         )
     _to_batsim4(read, workload)
-    return workload, name, read | parse_free_fields(said.get(EXTRA), taken=read)
+    return workload, name, read | parse_free_fields(message.get(EXTRA), taken=read)
 
 
 def _take(content: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def make_short_id(name: Any, workload: str) -> Any:
 def parse_free_fields(extra: Any, taken: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the free fields in a value of ``extra_data``.
 
-    A value that is no object stays one field, ``extra_data``. So does an object that has a name
+    A value that is not an object stays one field, ``extra_data``. So does an object that has a name
     which is ``taken`` by a field with a meaning.
     """
     if extra is None:
@@ -266,15 +266,15 @@ def _to_batsim5(profile: Mapping[str, Any], workload: str) -> tuple[_Type, dict[
 
 
 def _find_type(name: Any, content: dict[str, Any]) -> tuple[str, _Type]:
-    """Return the type of Batsim 4.2 that a type of Batsim 5 is; take what tells it from fields."""
-    kinds = {ours: kind for ours, kind in _TYPES.items() if kind.name == name}
+    """Return the type of Batsim 4.2 of a type of Batsim 5; remove the fields that determine it."""
+    kinds = {batsim4: kind for batsim4, kind in _TYPES.items() if kind.name == name}
     telling = {field for kind in kinds.values() for field in kind.fixed}
     seen = {field: content.get(field, _DEFAULTS[field]) for field in telling}
-    for ours, kind in kinds.items():
+    for batsim4, kind in kinds.items():
         if seen == {field: kind.fixed.get(field, _DEFAULTS[field]) for field in telling}:
             for field in telling:
                 content.pop(field, None)
-            return ours, kind
+            return batsim4, kind
     raise WorkloadError(
         f"profiles of type {quote(name)} with {quote(content)} are not known: expected one of "
         f"{', '.join(sorted(_NAMES))}"

@@ -1,8 +1,8 @@
 """Converts workload files of Batsim 5 to the format of Batsim 4.2, and back.
 
-Ids of jobs and of the profiles that they name say their workload, types of profiles have other
+Ids of jobs and of their profiles begin with their workload, types of profiles have other
 names, no limit is no ``walltime``, and Batsim 5 keeps one free field only, ``extra_data``. The
-names by which ``profiles`` has them are bare: Batsim puts the workload before each, whatever it is.
+names by which ``profiles`` has them are bare: Batsim puts the workload before each.
 
 What is refused was observed on Batsim 5.0.0-rc2.
 """
@@ -27,11 +27,11 @@ from batsched_py.workload.batsim.batsim5_profiles import (
 )
 
 _FIELDS = ("id", "subtime", "res", "profile", "walltime")
-"""Fields of a job that Batsim 5 reads, beside the free one."""
+"""Fields of a job that Batsim 5 reads, except the free one."""
 
 
 def is_of_batsim5(profiles: Mapping[str, Any]) -> bool:
-    """Tell whether a file is of Batsim 5, by the types of its profiles."""
+    """Return whether a file is of Batsim 5, by the types of its profiles."""
     tables = (profile for profile in profiles.values() if isinstance(profile, dict))
     return any(is_batsim5_type(profile.get("type")) for profile in tables)
 
@@ -71,7 +71,7 @@ def job_to_batsim5(
     ids = {"id": fields["id"], "profile": fields["profile"]}
     _check_names(where, [ids["profile"]])
     full = {field: make_full_id(name, workload) for field, name in ids.items()}
-    # Files of Batsim 4.2 keep a walltime of -1, which is no limit.
+    # Files of Batsim 4.2 keep a walltime of -1, which means no limit.
     others = {name: value for name, value in free.items() if name != "walltime"}
     return {**fields, **full, **make_extra_member(others)}
 
@@ -121,7 +121,7 @@ def _profile(where: str, profile: Any, workload: str) -> Any:
 
 
 def _job(where: str, job: Any, workload: str, dropped: set[str]) -> Any:
-    """Return a job with its free fields in their places; those that are lost are ``dropped``."""
+    """Return a job with its free fields in their places; lost fields are ``dropped``."""
     if not isinstance(job, dict):
         return job
     read = {field: job[field] for field in _FIELDS if field in job}
@@ -129,7 +129,7 @@ def _job(where: str, job: Any, workload: str, dropped: set[str]) -> Any:
     if is_number(limit := read.get("walltime")) and limit <= 0:
         raise WorkloadError(
             f"{where} (id {quote(job.get('id'))}): walltime is {quote(limit)}, expected seconds "
-            "above 0, or none at all where there is no limit"
+            "above 0, or no walltime if there is no limit"
         )
     if isinstance(read.get("profile"), str):
         read["profile"] = _bare(f"{where}: profile", read["profile"], workload)

@@ -45,7 +45,7 @@ class _WorkloadFile(msgspec.Struct):
 
 
 class _JobFields(msgspec.Struct):
-    """The fields of a job in a workload file: those that Batsim reads, and those of our own."""
+    """The fields of a job in a workload file: Batsim's, and the added ones."""
 
     id: str | int
     subtime: Number
@@ -69,16 +69,16 @@ def read_workload(
 ) -> Workload:
     """Read a workload file, plain or gzipped; refuse all files that Batsim refuses.
 
-    A file is Batsim 5's if a type of its profiles is, or ``batsim5`` says so; free fields are
+    A file is Batsim 5's if a type of its profiles is, or ``batsim5`` is true; free fields are
     those of ``extra_data`` then. The workload is as if it came from a file of Batsim 4.2.
 
-    Ids may say the workload, by ``batsims_name``: Batsim calls its workloads w0, w1, ... in their
-    order.
+    Ids may begin with the workload, by ``batsims_name``: Batsim calls its workloads w0, w1, ... in
+    their order.
 
     Jobs are put in order of submission (ties in the order of the file). Fields that Batsim does
     not know go to :attr:`WorkloadJob.extra`, but for ``user``, ``finish_time`` (recorded end)
-    and ``estimate`` (run time that policies are told), seconds. Profiles that no job uses, and
-    that are no part of a composed one, are dropped, as Batsim does. Jobs with a negative subtime
+    and ``estimate`` (run time that policies plan with), seconds. Profiles that no job uses, and
+    that are not part of a composed one, are dropped, as Batsim does. Jobs with a negative subtime
     are submitted at 0; with ``negative_subtimes`` they keep it, and have waited since then, as in
     Batsim.
 
@@ -164,13 +164,13 @@ def _job_to_json(where: str, job: WorkloadJob, batsim5: bool) -> dict[str, Any]:
         "profile": job.profile,
         "walltime": job.walltime,
     }
-    ours = {"user": job.user, "finish_time": job.finish_time, "estimate": job.estimate}
-    known, free = _written(where, fields), _written(where, ours) | job.extra
+    added = {"user": job.user, "finish_time": job.finish_time, "estimate": job.estimate}
+    known, free = _written(where, fields), _written(where, added) | job.extra
     return job_to_batsim5(where, known, free, _PREFIX) if batsim5 else known | free
 
 
 def _written(where: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return those fields that have a value, numbers as short as they may be."""
+    """Return the fields that have a value, numbers as short as they may be."""
     for name, value in fields.items():
         if isinstance(value, float):
             if not isfinite(value):
@@ -188,7 +188,7 @@ def _jobs(
         where = f"{path}: jobs[{index}]{'' if job_id is None else f' (id {quote(job_id)})'}"
         job = _job(where, item, workload)
         if job.id in seen:
-            raise WorkloadError(f"{where}: job {job.id!r} is there already; expected another id")
+            raise WorkloadError(f"{where}: job {job.id!r} exists already; expected another id")
         seen.add(job.id)
         _check_use(where, job, profiles)
         jobs.append(job)
@@ -204,7 +204,7 @@ def _job(where: str, item: Any, workload: str) -> WorkloadJob:
     user = item.get("user")
     is_named = isinstance(user, str) or is_integer(user)
     typed = _TYPED | {"user"} if is_named else _TYPED
-    # A walltime of -1 is no walltime, but was said.
+    # A walltime of -1 means no limit, but is a value of the file.
     extra = {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
     return WorkloadJob(
         id=_short_id(where, str(fields.id), workload),

@@ -30,14 +30,14 @@ def find_clock(log: SwfLog) -> tuple[float | None, str, str]:
     start = _number(log.header_field("UnixStartTime"))
     name = log.header_field("TimeZoneString")
     offset = _number(log.header_field("TimeZone"))
-    origin = "" if start is not None else "; UnixStartTime is unknown, so is the weekday"
+    origin = "" if start is not None else "; UnixStartTime is unknown, so weekdays are unknown"
     if name and _exists(name):
         return start, name, f"clock time is that of {name} (TimeZoneString){origin}"
-    wrong = f" ({name!r} in TimeZoneString is no known zone)" if name else ""
+    wrong = f" ({name!r} in TimeZoneString is not a known zone)" if name else ""
     if offset is not None and abs(offset) < DAY:
         zone = _fixed(offset)
         return start, zone, f"clock time has the fixed offset {zone} (TimeZone){wrong}{origin}"
-    return start, "UTC", f"clock time is UTC: the log does not say its time zone{wrong}{origin}"
+    return start, "UTC", f"clock time is UTC: the log has no time zone{wrong}{origin}"
 
 
 def parse_time_zone(time_zone: str) -> tzinfo:

@@ -2,7 +2,7 @@
 
 A flurry is a surge of activity by one user that dominates the workload for a while (D. Tsafrir,
 D. Feitelson, "Instability in parallel job scheduling simulation: the role of workload flurries",
-IPDPS 2006). The archive finds them by eye. The definition here is ours: a stretch of submissions in
+IPDPS 2006). The archive finds them by eye. The definition here is new: a stretch of submissions in
 which a user's jobs outnumber those of all others by as many as the log has in an ordinary week, and
 by :data:`FEWEST_JOBS`. The ordinary week is the median of those that have jobs.
 
@@ -23,9 +23,9 @@ from batsched_py.units import WEEK
 from batsched_py.workload.logs.swf import Column, SwfLog
 
 FEWEST_JOBS = 100
-"""Fewer are no burst, however quiet the log is."""
+"""Fewer jobs are never a burst, however quiet the log is."""
 FEWEST_WEEKS = 4
-"""A shorter log does not tell what an ordinary week is."""
+"""A shorter log does not show what an ordinary week is."""
 
 
 class Flurry(msgspec.Struct, frozen=True):

@@ -71,7 +71,7 @@ def find_log(name: str | Path, log_dirs: Iterable[Path] = ()) -> Path:
 
     ``sample`` is the synthetic log that comes with the project, ``none`` a log without jobs. What
     has a name in ``/dev``, such as a pipe, is read now, once, into a temporary file.
-    Raises :class:`UsageError` saying where it was looked for.
+    Raises :class:`UsageError` with the places where it was looked for.
     """
     path = Path(name)
     if str(name).startswith("/dev/") and os.path.exists(path) and not is_folder(path):
@@ -124,7 +124,7 @@ def _hint_at_one_beside(path: Path) -> str:
 
 @extra("logs")
 def fetch_log(name: str, log_dirs: Iterable[Path] = (), archive: str = ARCHIVE) -> Path:
-    """Return a log of :func:`read_catalogue`, downloading it into the cache if it is not at hand.
+    """Return a log of :func:`read_catalogue`, downloading it into the cache if it is not there.
 
     What was downloaded must be readable and the log as known (number of jobs, SHA-256 of its
     content). Raises :class:`UsageError` for an unknown name and :class:`LogError` if it cannot be

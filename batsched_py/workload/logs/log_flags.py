@@ -28,7 +28,7 @@ from batsched_py.workload.logs.recorded_schedule import RecordedSchedule, record
 from batsched_py.workload.logs.swf import CANCELLED, SHOWN_LINES, UNKNOWN, SwfLog
 
 SHOWN = 5
-"""So many flurries and gaps of a kind have a flag each; a further flag counts the others."""
+"""Most flurries and gaps of a kind that have a flag each; a further flag counts the others."""
 
 
 class Flag(msgspec.Struct, frozen=True):
@@ -161,7 +161,7 @@ def _repeated(log: SwfLog) -> list[Flag]:
     mask = np.append(False, alike) & (log.column("run_time") > MINUTE)
     if not mask.any():
         return []
-    text = "ran for more than a minute, and like the job before in all but the number"
+    text = "ran for more than a minute, and equal the job before in all but the number"
     return [_of_jobs(log, "repeated lines", mask, text)]
 
 

@@ -35,7 +35,7 @@ class Gap(msgspec.Struct, frozen=True):
 class Rhythm:
     """The activity of users in each hour of the week.
 
-    A user is active in an hour if a job is submitted then; jobs are no measure, as they come in
+    A user is active in an hour if a job is submitted then; jobs are not a measure, as they come in
     bursts. The rate of each of the 168 hours (of the week of second 0) is the log's mean.
     """
 
@@ -92,7 +92,7 @@ def count_thin_beginning(submit: Column, week: float) -> int:
     Logs hold what ended after recording began, so some begin with a few jobs from days before; the
     archive cuts them off (``job<=14`` in KTH's). The beginning lasts as long as jobs come at less
     than half the rate of an ordinary week (``week`` jobs): up to the job where half that rate is
-    furthest ahead of the jobs that came. What is no longer than a long weekend is none.
+    furthest ahead of the jobs that came. A gap up to a long weekend does not count.
     """
     ahead = (submit - submit[0]) * (week / 2 / WEEK) - np.arange(len(submit))
     nb = int(ahead.argmax())

@@ -21,7 +21,7 @@ class LogMonth(msgspec.Struct, frozen=True):
     """
 
     name: str
-    """``1996-09``; ``day 30`` is the first of 30 days where the log does not say its date."""
+    """``1996-09``; ``day 30`` is the first of 30 days where the log has no date."""
     begin: float
     """Seconds of the log, not before the first submission."""
     end: float

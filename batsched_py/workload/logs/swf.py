@@ -99,7 +99,7 @@ class SwfLog(msgspec.Struct, eq=False):
     data: Column
     lines: NDArray[np.int64]
     about: list[str]
-    """Sentences on what reading found and did: times sorted, ..."""
+    """Sentences on what was found and changed: times sorted, ..."""
     left_out: LeftOut | None = None
 
     def __len__(self) -> int:
@@ -166,7 +166,7 @@ class SwfLog(msgspec.Struct, eq=False):
         return self._machine("MaxProcs") > 0
 
     def _machine(self, key: str) -> int:
-        """Return what the header says, 0 if that is nothing that a machine has."""
+        """Return the number in the header, 0 if no machine can have it."""
         match = re.match(r"0*(\d{1,8})(?!\d)", self.header_field(key) or "")
         size = int(match[1]) if match else 0
         return size if size <= MOST_PROCESSORS else 0
@@ -218,8 +218,8 @@ def find_bursts(data: Column) -> Mask:
 def find_bad(data: Column, parts: Mask) -> dict[str, Mask]:
     """Return the rows with a value that makes no sense, by field.
 
-    ``data`` has shape (n, 18) and nan for a value that is no number. Of rows that are ``parts`` of
-    jobs, numbers are enough.
+    ``data`` has shape (n, 18) and nan for a value that is not a number. Of rows that are ``parts``
+    of jobs, numbers are enough.
     """
     bad = {}
     for at, field in enumerate(FIELDS):
@@ -275,14 +275,14 @@ def log_from_rows(
     order = np.argsort(data[:, 1], kind="stable")
     moved = int((order != np.arange(len(order))).sum())
     if moved:
-        notes.append(f"submit times were not in order: {moved} jobs changed place by sorting them")
+        notes.append(f"submit times were not in order: sorting moved {moved} jobs")
         data, lines = data[order], lines[order]
     log = SwfLog(path, header, data, lines, notes, left_out)
     if not log.says_size:
         source = "MaxNodes" if log._machine("MaxNodes") else "the size of the largest job"
-        said = log.header_field("MaxProcs")
-        is_number = said is not None and re.match("0*[1-9]", said)
-        what = f"MaxProcs {said[:30]} is too large" if said and is_number else "no MaxProcs"
+        value = log.header_field("MaxProcs")
+        is_number = value is not None and re.match("0*[1-9]", value)
+        what = f"MaxProcs {value[:30]} is too large" if value and is_number else "no MaxProcs"
         notes.append(f"{what} in the header: {log.max_processors} processors from {source}")
     return log
 
@@ -339,7 +339,7 @@ def _split_header(content: bytes) -> tuple[list[str], int]:
     header: list[str] = []
     start = 0
     for line in BytesIO(content):
-        text = line.decode("latin-1").strip()  # names of people: any byte is a letter
+        text = line.decode("latin-1").strip()  # names of users: any byte is a letter
         if text and text[0] != ";":
             break
         if text:

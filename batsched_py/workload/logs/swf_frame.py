@@ -57,21 +57,21 @@ def log_from_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfL
     """Return the log in a data frame, as :func:`~batsched_py.workload.logs.swf.read_swf` does.
 
     Columns are :data:`~batsched_py.workload.logs.swf.FIELDS`, or have the names that the archive,
-    evalys or Batsim give them, whatever the case and the signs between words; the index counts as
+    evalys or Batsim give them, in any case and with any signs between words; the index counts as
     a column if it has such a name. Times are in seconds. ``submit_time``, ``run_time`` and the
     requested or the allocated processors must be there; what else is missing is unknown, as are
     empty cells, and jobs without numbers get 1, 2, ... by row. Columns of other names are not read,
     which is noted. ``frame.attrs`` is the header: ``MaxProcs``, ``UnixStartTime`` and so on.
 
     With ``skip_bad_lines`` rows that make no sense are left out and counted in the notes. Raises
-    :class:`LogError` for them else, and :class:`UsageError` for what is no such data frame.
+    :class:`LogError` for them else, and :class:`UsageError` for anything else.
     """
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
         raise UsageError(
-            f"{quote(frame)} is no input: expected a log's name, the path of a file, a Workload or "
-            "a pandas DataFrame"
+            f"{quote(frame)} is not an input: expected a log's name, the path of a file, a "
+            "Workload or a pandas DataFrame"
         )
     if frame.index.name is not None and _field_of(frame.index.name) is not None:
         frame = frame.reset_index()
@@ -142,7 +142,7 @@ def _columns(frame: pd.DataFrame) -> tuple[dict[str, pd.Series[Any]], list[str]]
             f"{NAME}: no column {', '.join(missing)}{hint}; found {found[:200]}; expected some of "
             f"{', '.join(FIELDS)}"
         )
-    notes = [f"columns that are none of SWF were not read: {', '.join(others)}"] if others else []
+    notes = [f"columns that SWF does not have were not read: {', '.join(others)}"] if others else []
     return {field: frame.iloc[:, place] for field, place in places.items()}, notes
 
 

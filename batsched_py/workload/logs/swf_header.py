@@ -26,7 +26,7 @@ def make_header_lines(
 ) -> list[str]:
     """Return the comments above the jobs: the machine, the clock, and the origin of the log.
 
-    ``in_nodes`` says that a processor is a node; ``span`` are the Unix times of begin and end;
+    ``in_nodes``: whether a processor is a node; ``span`` are the Unix times of begin and end;
     ``names`` are numbers and names of ``Queue`` and ``Partition``.
     """
     fields: list[tuple[str, object]] = [
@@ -47,12 +47,12 @@ def make_header_lines(
             fields.append((f"Max{kind}s", len(numbered)))
         fields += [(kind, f"{number} {name}") for number, name in numbered]
     fields += [("Note", note) for note in notes]
-    # On one line each, whatever the names of files and options contain.
+    # On one line each, even if names of files and options contain line breaks.
     return [f"; {key}: {' '.join(str(value).split())}" for key, value in fields] + [";"]
 
 
 def _clock_fields(start: float | None, zone: str) -> list[tuple[str, object]]:
-    """Return the fields that say when second 0 was, and in which zone."""
+    """Return the fields for the date of second 0 and for its time zone."""
     fields: list[tuple[str, object]] = [] if start is None else [("UnixStartTime", whole(start))]
     offset = parse_time_zone(zone).utcoffset(None)  # None for a zone with summer time
     if offset is not None and zone[0] in "+-":
