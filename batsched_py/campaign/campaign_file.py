@@ -310,13 +310,24 @@ def _head(content: dict[str, Any]) -> dict[str, Any]:
                 raise CampaignError((), key, f"{key} has {table!r}, expected tables [[{key}]]")
     if "replications" in content.get("quick", {}):
         check_head("replications", content["quick"]["replications"], ("quick",))
+    _check_keys(content)
+    return head
+
+
+def _check_keys(content: dict[str, Any]) -> None:
+    """Raise for keys that are nowhere known, or stand in the wrong part of the file."""
     allowed = [*_HEAD, "extends", *_TABLES]
     for key, value in content.items():
         if not isinstance(value, dict) and key not in _TABLES:
             hint = f"{did_you_mean(key, allowed)}; there are: {', '.join(allowed)}"
-            hint = ": it is a setting, put it under [run]" if key in KEYS else hint
+            hint = ": it is an option of runs, put it under [run]" if key in KEYS else hint
             raise CampaignError((), key, f"there is no key {key!r}{hint}")
-    return head
+    run = content.get("run", {})
+    for key in run if isinstance(run, dict) else ():
+        if key in _HEAD and key not in content:  # not an axis with values of its own
+            raise CampaignError(
+                ("run",), key, f"{key!r} belongs to the top of the file, above [run]"
+            )
 
 
 def check_head(key: str, value: Any, table: tuple[str, ...] = ()) -> None:

@@ -216,7 +216,7 @@ def _run(chosen: dict[str, Any], block: _Block, variants: Mapping[str, Any]) -> 
         elif key in KEYS:
             settings[key] = _checked(key, value, block.tables[key])
         elif "." in key or key not in variants:
-            raise block.mistake(key, _unknown(key, KEYS, "setting"))
+            raise block.mistake(key, _unknown(key, KEYS, "option"))
         if not isinstance(value, dict):
             labels[_label(key)] = value
     for key, value in chosen.items():
@@ -247,7 +247,7 @@ def _add_variant(
             _add_options(options[setting], given, setting, place, setting)
             continue
         if setting not in KEYS:
-            message = _unknown(setting, KEYS, "setting")
+            message = _unknown(setting, KEYS, "option")
             raise CampaignError(place, setting, message)
         if setting in settings:
             message = f"{setting!r} is set by [{key}.{name}] and elsewhere: remove one of them"

@@ -79,7 +79,7 @@ def utilisation_to_last_submission(table: JobTable) -> float:
     """Mean share of busy processors from the first to the last submission, ``max a - min a``.
 
     It leaves out the time in which nothing more comes and the machine empties. Zakay does not
-    say over which time his simulations are; this reading is ours, :func:`utilisation` the other.
+    state the time window: this is one interpretation, and :func:`utilisation` the other.
 
     Unit: 1. Source: Zakay, PhD thesis (our interpretation).
     """
@@ -88,7 +88,7 @@ def utilisation_to_last_submission(table: JobTable) -> float:
 
 
 def loss_of_capacity(table: JobTable) -> float:
-    """LOC: ``sum_k f_k (t_k+1 - t_k) d_k / (N (max f - min a))``.
+    """LOC: ``sum_k f_k (t_{k+1} - t_k) d_k / (N (max f - min a))``.
 
     ``f_k`` are the free processors between the instants k and k + 1, and ``d_k`` is 1 iff a job
     waits then: the share of the machine that stood idle although there were jobs for it. Both are
@@ -116,7 +116,7 @@ def throughput_to_last_submission(table: JobTable) -> float:
     """Jobs that ended by the last submission, by hour of ``max a - min a``.
 
     Where users react, what gets done is a result; it is over the time in which they submit, since
-    after their horizon the machine only empties. Zakay does not say over which time his is.
+    after their horizon the machine only empties. Zakay does not state the time window.
 
     Unit: jobs/h. Source: Zakay, PhD thesis, chapter 5 (our interpretation).
     """

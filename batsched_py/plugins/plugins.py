@@ -217,7 +217,9 @@ def _load_registered(group: str, name: str) -> Any:
 
         return load_file(f"{name}:")  # says which classes it has
     if name not in registered:
-        hint = "; a class of your own is given as path/to/file.py:Class"
+        file, colon, name_of_class = name.partition(":")
+        path = f"{file}.py:{name_of_class}" if colon else "path/to/file.py:Class"
+        hint = f"; a class of your own is given as {path}"
         choices = sorted([*registered, *_FURTHER_NAMES[group]])
         raise PluginError(_unknown(name, choices, _KINDS[group]) + hint)
     from batsched_py.plugins.plugin_files import forget_package

@@ -196,7 +196,8 @@ def test_an_option_may_have_a_list_of_tables(tmp_path: Path) -> None:
     [
         ("replications = 2", "replications = 0", 2, "at least 1"),
         ("replications = 2", 'keep = "all"', 2, "jobs, metrics"),
-        ("replications = 2", "warm_up = 60", 2, "is a setting"),
+        ("replications = 2", "warm_up = 60", 2, r"under \[run\]"),
+        ('"feedback"]', '"feedback"]\nreplications = 3', 7, r"above \[run\]"),
         ("replications = 2", 'measure = "m.txt"', 2, "file.py:function"),
         ('"feedback"]', '"feedback"]\nspeed_factor = "fast"', 7, "speed_factor = 'fast'"),
         ('["easy", "creasy"]', '["easy", "crazy"]', 5, "'crazy' .*'creasy'"),
