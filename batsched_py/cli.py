@@ -73,6 +73,12 @@ class _LazyCommands(TyperGroup):
             command = self.get_command(ctx, ctx.invoked_subcommand)
             _fail(error.text(partial(_flag, command)), error.exit_code)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and _loaded(args[0]) is None:
+            names: Any = dict.fromkeys(self.list_commands(ctx))
+            self.commands = names  # Typer suggests one of them
+        return super().resolve_command(ctx, args)
+
     def list_commands(self, ctx: Any) -> list[str]:
         return [name for names in _grouped(_commands()).values() for name in names]
 

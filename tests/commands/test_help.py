@@ -64,6 +64,12 @@ def test_the_examples_of_the_help_run(tmp_path: Path) -> None:
             assert done.returncode == 0, (arguments, done.stderr)
 
 
+def test_a_command_with_a_typo_gets_a_suggestion() -> None:
+    ended = command(None, "campaing")
+    assert ended.returncode == 2
+    assert "'campaign'" in ended.stderr
+
+
 def test_every_setting_of_a_simulation_is_under_its_heading() -> None:
     shown = command(None, "simulate", "--help").stdout
     for field in SETTINGS.values():
