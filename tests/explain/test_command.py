@@ -77,7 +77,7 @@ def test_words_and_json_of_a_policy_with_options(folder: Path) -> None:
         (["silent", "--job", "15"], 2, "--record"),
         (["users", "--job", "15", "--scheduler", "fcfs"], 1, "not of this policy"),
         (["users", "--job", "15", "-O", "order=sjf"], 2, "-O needs --scheduler"),
-        (["mixed", "--job", "15"], 1, "of another run"),
+        (["mixed", "--job", "15"], 1, "to another run"),
         (["alone_exchange.jsonl", "--job", "15"], 2, "give --scheduler"),
         (["damaged", "--job", "15"], 1, "damaged_exchange.jsonl:3"),
         (["headless", "--job", "15"], 1, "beginning is missing"),
