@@ -101,7 +101,7 @@ def _values(values: str | None, metavar: str | None) -> str:
         return values
     if metavar and "|" in metavar:
         return ", ".join(map(_code, metavar.split("|")))
-    return {None: "switch", "FILE.xml": "a path", "FILE.toml": "a path"}.get(
+    return {None: "switch", "FILE.xml": "path", "FILE.toml": "path"}.get(
         metavar, metavar or ""
     )
 
@@ -111,18 +111,12 @@ def _default(text: str) -> str:
 
 
 def make_command_list() -> str:
-    """Return the commands by group, each with a link to its page."""
-    groups = {name: heading for heading, names in cli.GROUPS.items() for name in names}
-    commands: Any = get_command(cli.app)
-    rows = [
-        (
-            f"[`{name}`](commands/{PAGES[groups[name]]}.md#{name})",
-            join_first_paragraph(find_description(cli._commands()[name])),
-        )
-        for name in commands.list_commands(None)
-        if name in groups
-    ]
-    return make_table(("command", "purpose"), rows)
+    """Return a list of the groups of commands, with links to their descriptions."""
+    return "\n".join(
+        f"- [{heading}](commands/{PAGES[heading]}.md): "
+        + ", ".join(f"[`{name}`](commands/{PAGES[heading]}.md#{name})" for name in names)
+        for heading, names in cli.GROUPS.items()
+    )
 
 
 PAGES = dict(zip(cli.GROUPS, ("start", "results", "logs", "users", "batsim"), strict=True))
@@ -233,9 +227,9 @@ def _kind(parameter: Any) -> str:
         )
     if getattr(parameter.type, "choices", None):
         return ", ".join(_code(str(choice)) for choice in parameter.type.choices)
-    kinds = {"integer": "a whole number", "int": "a whole number", "float": "a number"}
+    kinds = {"integer": "integer", "int": "integer", "float": "number"}
     name = parameter.type.name.removesuffix(" range")
-    return "switch" if getattr(parameter, "is_flag", False) else kinds.get(name, "a text")
+    return "switch" if getattr(parameter, "is_flag", False) else kinds.get(name, "text")
 
 
 def make_simulate_page() -> str:
@@ -283,39 +277,19 @@ def _anchor(heading: str) -> str:
 
 
 def make_metrics_table() -> str:
-    """Return all metrics: meaning and formula, the jobs that count, names in papers and sources."""
+    """Return all metrics: meaning and formula, the jobs that count, and names in papers."""
     rows = [
         (
             _code(name),
             metric.meaning,
             _formula(metric),
             metric.unit,
-            metric.denominator.removeprefix("jobs ").removesuffix(" jobs").removeprefix("that ran"),
-            "; ".join(filter(None, (", ".join(metric.short), _source(metric.source)))),
+            metric.denominator.removeprefix("jobs ").removesuffix(" jobs").removeprefix("that ran").lstrip(", "),
+            ", ".join(metric.short),
         )
         for name, metric in METRICS.items()
     ]
-    return make_table(("name", "meaning", "formula", "unit", "jobs", "in papers; source"), rows)
-
-
-def _source(text: str) -> str:
-    """Return a source with the short names of publications that the page explains."""
-    for name, short in SOURCES.items():
-        text = text.replace(name, short)
-    return re.sub(r" \((per job|there .*?|classes .*?|named only|text|as printed)\)", "", text)
-
-
-SOURCES = {
-    "Madon et al. 2024": "Madon",
-    "Streit 2003": "Streit",
-    "Schlagkamp 2015": "Schlagkamp",
-    "Zakay, PhD thesis": "Zakay",
-    "Shmueli and Feitelson 2009": "Shmueli",
-    ", section ": " §",
-    ", chapter ": " ch. ",
-    ", eq. ": " eq. ",
-}
-"""Publications and their parts, and their short names in a table."""
+    return make_table(("name", "meaning", "formula", "unit", "jobs", "in papers"), rows)
 
 
 def _formula(metric: Metric) -> str:
@@ -323,11 +297,13 @@ def _formula(metric: Metric) -> str:
     text = remove_markup(metric.formula).rstrip(".").partition(";")[0]
     names, colon, rest = text.rpartition(": ")
     text = rest if colon else text
-    return text if _SYMBOLS.search(text) else ""
+    return text if _SYMBOLS.search(text) and not _PLAIN.match(text) else ""
 
 
 _SYMBOLS = re.compile(r"\b(max|min|sum)\b|\b[aflprsnw]\b( |$)|Slope| over the ")
 """What a formula has that is not only the meaning in other words."""
+_PLAIN = re.compile(r"max(imum)? |(mean of|mean share|weeks) (?!max|r / |1 )", re.I)
+"""Begin of formulas that repeat the meaning."""
 
 
 def make_plug_in_tables(group: str) -> str:
@@ -375,13 +351,14 @@ def _allowed(values: str) -> str:
 
 
 SHORTER = {
-    r"^a whole number, at least ": "whole number ≥ ",
+    r"^a whole number, at least ": "integer ≥ ",
     r"^a number, at least ": "≥ ",
-    r"^a whole number from ": "whole number, ",
-    r"^a number from ": "",
+    r"^a whole number from (\S+) to (\S+)$": r"integer, \1–\2",
+    r"^a number from (\S+) to (\S+)$": r"\1–\2",
     r"^a number above ": "> ",
     r", at most ": ", ≤ ",
-    r"^a time,? such as .*": "a time",
+    r"^a time,? such as .*": "time",
+    r"^a(n|) (?=path|number|time$|date$)": "",
 }
 """Regular expressions of allowed values, and what a table has instead."""
 
