@@ -31,8 +31,14 @@ _HELP = re.compile(
 )
 _OPTIONS = "[options of a simulation](../options.md)"
 PROGRAM = "batsched-py"
-EVERYWHERE = ("log_dir", "log_dirs")
-"""Options of many commands, which the page of the command line describes."""
+EVERYWHERE = {
+    "Log (.swf, .swf.gz) or Batsim workload (.json): a file or a name of `logs list`.",
+    "SWF log or Batsim workload: a file, or a name of `logs list`.",
+    "Logs (.swf, .swf.gz) or Batsim workloads (.json): files or names of `logs list`.",
+    "SWF logs: files, or names of `logs list`.",
+    "Prefix of the names of the output files.",
+}
+"""Meanings of arguments and options that the page of the command line describes."""
 
 
 def write_pages() -> None:
@@ -74,16 +80,15 @@ def _flags(names: Iterable[str]) -> str:
 
 def make_settings_tables() -> str:
     """Return the options of a simulation, a table for each group."""
-    headings = ("keyword", "option", "meaning", "allowed values", "default")
+    headings = ("option", "meaning", "allowed values", "default")
     parts = []
     for group, fields in _groups().items():
         rows = [
             (
-                _code(field.name),
                 _flags(field.flags),
                 field.setting.help,
                 _allowed(_values(field.setting.values, field.setting.metavar)),
-                _default(field.shown_default or ("false" if field.default is False else "none")),
+                _default(field.shown_default or ""),
             )
             for field in fields
         ]
@@ -96,7 +101,7 @@ def _values(values: str | None, metavar: str | None) -> str:
         return values
     if metavar and "|" in metavar:
         return ", ".join(map(_code, metavar.split("|")))
-    return {None: "a switch", "FILE.xml": "a path", "FILE.toml": "a path"}.get(
+    return {None: "switch", "FILE.xml": "path", "FILE.toml": "path"}.get(
         metavar, metavar or ""
     )
 
@@ -106,18 +111,12 @@ def _default(text: str) -> str:
 
 
 def make_command_list() -> str:
-    """Return the commands by group, each with a link to its page."""
-    groups = {name: heading for heading, names in cli.GROUPS.items() for name in names}
-    commands: Any = get_command(cli.app)
-    rows = [
-        (
-            f"[`{name}`](commands/{PAGES[groups[name]]}.md#{name})",
-            join_first_paragraph(find_description(cli._commands()[name])),
-        )
-        for name in commands.list_commands(None)
-        if name in groups
-    ]
-    return make_table(("command", "purpose"), rows)
+    """Return a list of the groups of commands, with links to their descriptions."""
+    return "\n".join(
+        f"- [{heading}](commands/{PAGES[heading]}.md): "
+        + ", ".join(f"[`{name}`](commands/{PAGES[heading]}.md#{name})" for name in names)
+        for heading, names in cli.GROUPS.items()
+    )
 
 
 PAGES = dict(zip(cli.GROUPS, ("start", "results", "logs", "users", "batsim"), strict=True))
@@ -140,19 +139,22 @@ def _describe(command: Any, name: str, parts: list[str], shown: list[Any]) -> No
     subcommands = getattr(command, "commands", {})
     if not subcommands:
         context = typer.Context(command, info_name=name)
-        usage = " ".join(command.collect_usage_pieces(context)).replace("{", "").replace("}", "")
-        parts.append(f"Usage: `{PROGRAM} {name} {usage}`")
+        pieces = command.collect_usage_pieces(context)[1:]
+        usage = " ".join([PROGRAM, name, *pieces]).replace("{", "").replace("}", "")
+        parts.append(f"Usage: `{usage}`")
         parts += [" ".join(text.split()) for text in (command.help or "").split("\n\n")[1:]]
         of_simulation = [each for each in command.params if _is_of_simulation(each)]
         own = [each for each in command.params if each not in of_simulation]
-        own = [each for each in own if each.name not in EVERYWHERE]
-        rows = [_row(each) for each in own]
+        own = [each for each in own if each.name not in ("log_dir", "log_dirs")]
+        rows = [row for each in own if (row := _row(each))[1] not in EVERYWHERE]
         new = [row for row in rows if row not in shown]
         shown += new
         if new:
             parts.append(make_table(("option", "meaning", "values", "default"), new))
         if again := [row[0] for row in rows if row not in new]:
-            parts.append(f"Described above: {', '.join(again)}.")
+            absent = [row[0] for row in shown if row not in rows]
+            but = f"All options above but {', '.join(absent)}." if absent else "All options above."
+            parts.append(but if len(absent) < len(again) else f"As above: {', '.join(again)}.")
         if of_simulation:
             parts.append(_refer(of_simulation))
     for each, subcommand in subcommands.items():
@@ -177,22 +179,21 @@ def _refer(parameters: Sequence[Any]) -> str:
         else:
             there += [f"[`{field.flags[-1]}`](../options.md#{anchor})" for field in has]
     if len(names) == len(SETTINGS):
-        return f"The command also has all {_OPTIONS}."
+        return f"Also: all {_OPTIONS}."
     other = [
         f"The default of `{each.opts[-1]}` is `{default}`."
         for each in parameters
         if (default := _split(each)["default"]) not in ("", SETTINGS[each.name].shown_default)
         and " " not in default
     ]
-    return " ".join([f"The command also has these {_OPTIONS}: {', '.join(there)}.", *other])
+    return " ".join([f"Also: {', '.join(there)}.", *other])
 
 
 def _row(parameter: Any) -> tuple[str, str, str, str]:
     if parameter.param_type_name == "argument":
         split = _split(parameter)
         name = parameter.metavar or parameter.name.upper()
-        needed = "required" if parameter.required else ""
-        return _code(name.strip("[]")), split["meaning"], "", needed
+        return _code(name.strip("[]")), split["meaning"], "", ""
     split = _split(parameter)
     names = [*parameter.opts, *parameter.secondary_opts]
     return (
@@ -226,9 +227,9 @@ def _kind(parameter: Any) -> str:
         )
     if getattr(parameter.type, "choices", None):
         return ", ".join(_code(str(choice)) for choice in parameter.type.choices)
-    kinds = {"integer": "a whole number", "int": "a whole number", "float": "a number"}
+    kinds = {"integer": "integer", "int": "integer", "float": "number"}
     name = parameter.type.name.removesuffix(" range")
-    return "a switch" if getattr(parameter, "is_flag", False) else kinds.get(name, "a text")
+    return "switch" if getattr(parameter, "is_flag", False) else kinds.get(name, "text")
 
 
 def make_simulate_page() -> str:
@@ -241,20 +242,16 @@ def make_simulate_page() -> str:
         name: [field.name for field in fields] for name, fields in _groups().items()
     } | further
     code = ["def simulate(", "    source,", "    /,", "    *,"]
-    rows = [("", "`source`", _sentence(sentences["source"]))]
     for group, names in groups.items():
-        link = group if group in further else f"[{group}](../options.md#{_anchor(group)})"
         code += [f"    # {group}", *(f"    {name}={_literal(defaults[name])}," for name in names)]
-        for name in names:
-            setting = SETTINGS.get(name)
-            meaning = setting.setting.help if setting else _sentence(sentences[name])
-            rows.append((link if name == names[0] else "", _code(name), meaning))
+    rows = [(_code(name), _sentence(sentences[name])) for name in ("source", *further["Output"])]
     paragraphs = remove_markup(text).split("\n\n")
     shown = "\n\n".join([paragraphs[0], *paragraphs[2:]])
     hint = "<!-- not run: a signature, not a program -->"
     signature = "\n".join([hint, "```python", *code, ") -> Result: ...", "```"])
-    table = make_table(("group", "keyword", "meaning"), rows)
-    return "\n\n".join(["", "## simulate", shown, signature, table, ""])
+    other = "[Options of a simulation](../options.md) explains the keywords of all other groups."
+    table = make_table(("keyword", "meaning"), rows)
+    return "\n\n".join(["", "## simulate", shown, signature, table, other, ""])
 
 
 def _literal(value: Any) -> str:
@@ -280,46 +277,33 @@ def _anchor(heading: str) -> str:
 
 
 def make_metrics_table() -> str:
-    """Return all metrics: meaning and formula, the jobs that count, names in papers and sources."""
+    """Return all metrics: meaning and formula, the jobs that count, and names in papers."""
     rows = [
         (
             _code(name),
             metric.meaning,
             _formula(metric),
             metric.unit,
-            metric.denominator.removeprefix("jobs ").removesuffix(" jobs"),
-            "; ".join(filter(None, (", ".join(metric.short), _source(metric.source)))),
+            metric.denominator.removeprefix("jobs ").removesuffix(" jobs").removeprefix("that ran").lstrip(", "),
+            ", ".join(metric.short),
         )
         for name, metric in METRICS.items()
     ]
-    return make_table(("name", "meaning", "formula", "unit", "jobs", "in papers; source"), rows)
-
-
-def _source(text: str) -> str:
-    """Return a source with the short names of publications that the page explains."""
-    for name, short in SOURCES.items():
-        text = text.replace(name, short)
-    return text
-
-
-SOURCES = {
-    "Madon et al. 2024": "Madon",
-    "Streit 2003": "Streit",
-    "Schlagkamp 2015": "Schlagkamp",
-    "Zakay, PhD thesis": "Zakay",
-    "Shmueli and Feitelson 2009": "Shmueli",
-    ", section ": " §",
-    ", chapter ": " ch. ",
-    ", eq. ": " eq. ",
-}
-"""Publications and their parts, and their short names in a table."""
+    return make_table(("name", "meaning", "formula", "unit", "jobs", "in papers"), rows)
 
 
 def _formula(metric: Metric) -> str:
-    """Return the formula of a metric without its names in papers, which have a column."""
+    """Return the formula of a metric, if it has symbols, without the words before it."""
     text = remove_markup(metric.formula).rstrip(".").partition(";")[0]
-    names, colon, rest = text.partition(": ")
-    return rest if colon and any(short in names for short in metric.short) else text
+    names, colon, rest = text.rpartition(": ")
+    text = rest if colon else text
+    return text if _SYMBOLS.search(text) and not _PLAIN.match(text) else ""
+
+
+_SYMBOLS = re.compile(r"\b(max|min|sum)\b|\b[aflprsnw]\b( |$)|Slope| over the ")
+"""What a formula has that is not only the meaning in other words."""
+_PLAIN = re.compile(r"max(imum)? |(mean of|mean share|weeks) (?!max|r / |1 )", re.I)
+"""Begin of formulas that repeat the meaning."""
 
 
 def make_plug_in_tables(group: str) -> str:
@@ -334,7 +318,7 @@ def make_plug_in_tables(group: str) -> str:
     table = make_table(headings[:3], rows)
     parts = [
         "## Shared options",
-        "The default of each policy or user model is in its section.",
+        "The sections below give their defaults.",
         table,
     ]
     for name in loaded:
@@ -367,13 +351,14 @@ def _allowed(values: str) -> str:
 
 
 SHORTER = {
-    r"^a whole number, at least ": "whole number ≥ ",
+    r"^a whole number, at least ": "integer ≥ ",
     r"^a number, at least ": "≥ ",
-    r"^a whole number from ": "whole number, ",
-    r"^a number from ": "",
+    r"^a whole number from (\S+) to (\S+)$": r"integer, \1–\2",
+    r"^a number from (\S+) to (\S+)$": r"\1–\2",
     r"^a number above ": "> ",
     r", at most ": ", ≤ ",
-    r"^a time,? such as .*": "a time",
+    r"^a time,? such as .*": "time",
+    r"^a(n|) (?=path|number|time$|date$)": "",
 }
 """Regular expressions of allowed values, and what a table has instead."""
 
