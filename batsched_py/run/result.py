@@ -120,13 +120,13 @@ class Result:
 
     @classmethod
     def load(cls, prefix: str | Path, *, nodes: int | None = None) -> Result:
-        """Return the result of a run that was stored as ``PREFIX_jobs.csv``, by us or by Batsim.
+        """Return the result of a run that was stored as ``PREFIX_jobs.csv``, also by Batsim.
 
-        ``PREFIX_run.json`` beside it has the settings and the metrics; Batsim, which writes none,
-        says in ``PREFIX_schedule.csv`` how large the machine is, and metrics are computed anew.
+        ``PREFIX_run.json`` next to it has the settings and the metrics. Without it,
+        ``PREFIX_schedule.csv`` has the size of the machine, and metrics are computed anew.
         ``prefix`` may end with ``_jobs.csv``; ``nodes`` is the number of processors where neither
-        file tells it. Raises :class:`UsageError` for missing files, :class:`InputError` for
-        files that are not what they should be.
+        file has it. Raises :class:`UsageError` for missing files, :class:`InputError` for
+        malformed files.
 
         >>> Result.load("out/easy").metrics["mean_waiting_time"]  # doctest: +SKIP
         """
@@ -207,7 +207,7 @@ class Result:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """``_jobs.csv`` as a data frame: a row per job, Batsim's columns, ours and ``measured``."""
+        """``_jobs.csv`` as a data frame: a row per job, columns of Batsim, others, ``measured``."""
         return self.table_as_written().frame()
 
     @property
