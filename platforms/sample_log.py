@@ -289,7 +289,7 @@ def _header(seed: int, days: int, count: int) -> list[str]:
         "; Version: 2.2",
         "; Computer: synthetic cluster",
         "; Installation: synthetic",
-        "; Information: batsched_py, docs/reference/sample-log.md",
+        "; Information: batsched_py, docs/sample-log.md",  # as in version 1, whose bytes stay
         f"; MaxJobs: {count}",
         f"; MaxRecords: {count}",
         "; Preemption: No",

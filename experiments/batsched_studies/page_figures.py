@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.figures.chart_files import write_chart
-from batsched_py.files.readers import read_toml
+from batsched_py.files.readers import csv_rows, read_text, read_toml
 from batsched_py.support import palette
 
 HERE = Path(__file__).parent
@@ -24,7 +25,13 @@ INFRASTRUCTURES = ("perf*2", "infra*2", "easy", "infra/2", "fcfs", "perf/2")
 
 def read_numbers(study: str, name: str) -> pd.DataFrame:
     """Return a CSV file of a study as a table, a row for each line."""
-    return pd.read_csv(HERE / study / f"{name}.csv")
+    path = HERE / study / f"{name}.csv"
+    header, *rows = csv_rows(read_text(path).splitlines(keepends=True), path)
+    table = pd.DataFrame(rows, columns=header).replace("", None)
+    for column in header:
+        with suppress(ValueError):  # a column of texts
+            table[column] = pd.to_numeric(table[column])
+    return table
 
 
 def draw_replay_feedback() -> Any:
