@@ -141,7 +141,7 @@ def _describe(command: Any, name: str, parts: list[str], shown: list[Any]) -> No
         context = typer.Context(command, info_name=name)
         pieces = command.collect_usage_pieces(context)[1:]
         usage = " ".join([PROGRAM, name, *pieces]).replace("{", "").replace("}", "")
-        parts.append(f"Usage: `{usage}`")
+        parts.append(f"`{usage}`")
         parts += [" ".join(text.split()) for text in (command.help or "").split("\n\n")[1:]]
         of_simulation = [each for each in command.params if _is_of_simulation(each)]
         own = [each for each in command.params if each not in of_simulation]
