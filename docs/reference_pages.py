@@ -154,7 +154,8 @@ def _describe(command: Any, name: str, parts: list[str], shown: list[Any]) -> No
         if again := [row[0] for row in rows if row not in new]:
             absent = [row[0] for row in shown if row not in rows]
             but = f"All options above but {', '.join(absent)}." if absent else "All options above."
-            parts.append(but if len(absent) < len(again) else f"As above: {', '.join(again)}.")
+            is_long = len(again) > max(2, len(absent))
+            parts.append(but if is_long else f"As above: {', '.join(again)}.")
         if of_simulation:
             parts.append(_refer(of_simulation))
     for each, subcommand in subcommands.items():
