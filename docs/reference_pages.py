@@ -20,7 +20,6 @@ from batsched_py import cli, simulate
 from batsched_py.metrics import METRICS, Metric
 from batsched_py.options.setting_fields import SettingField
 from batsched_py.plugins import plugins
-from batsched_py.plugins.plugin_descriptions import find_description, join_first_paragraph
 from batsched_py.plugins.plugin_options import PluginOption, describe_options, remove_markup
 from batsched_py.run.settings import SETTINGS
 
@@ -101,9 +100,7 @@ def _values(values: str | None, metavar: str | None) -> str:
         return values
     if metavar and "|" in metavar:
         return ", ".join(map(_code, metavar.split("|")))
-    return {None: "switch", "FILE.xml": "path", "FILE.toml": "path"}.get(
-        metavar, metavar or ""
-    )
+    return {None: "switch", "FILE.xml": "path", "FILE.toml": "path"}.get(metavar, metavar or "")
 
 
 def _default(text: str) -> str:
@@ -285,7 +282,7 @@ def make_metrics_table() -> str:
             metric.meaning,
             _formula(metric),
             metric.unit,
-            metric.denominator.removeprefix("jobs ").removesuffix(" jobs").removeprefix("that ran").lstrip(", "),
+            re.sub("^jobs (that ran(, )?)?| jobs$", "", metric.denominator),
             ", ".join(metric.short),
         )
         for name, metric in METRICS.items()
@@ -295,9 +292,7 @@ def make_metrics_table() -> str:
 
 def _formula(metric: Metric) -> str:
     """Return the formula of a metric, if it has symbols, without the words before it."""
-    text = remove_markup(metric.formula).rstrip(".").partition(";")[0]
-    names, colon, rest = text.rpartition(": ")
-    text = rest if colon else text
+    text = remove_markup(metric.formula).rstrip(".").partition(";")[0].rpartition(": ")[2]
     return text if _SYMBOLS.search(text) and not _PLAIN.match(text) else ""
 
 
@@ -354,8 +349,8 @@ def _allowed(values: str) -> str:
 SHORTER = {
     r"^a whole number, at least ": "integer ≥ ",
     r"^a number, at least ": "≥ ",
-    r"^a whole number from (\S+) to (\S+)$": r"integer, \1–\2",
-    r"^a number from (\S+) to (\S+)$": r"\1–\2",
+    r"^a whole number from (\S+) to (\S+)$": "integer, \\1\N{EN DASH}\\2",
+    r"^a number from (\S+) to (\S+)$": "\\1\N{EN DASH}\\2",
     r"^a number above ": "> ",
     r", at most ": ", ≤ ",
     r"^a time,? such as .*": "time",
