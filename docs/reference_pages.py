@@ -150,7 +150,11 @@ def _describe(command: Any, name: str, parts: list[str], shown: list[Any]) -> No
             parts.append(make_table(("option", "meaning", "values", "default"), new))
         if again := [row[0] for row in rows if row not in new]:
             absent = [row[0] for row in shown if row not in rows]
-            but = f"All options above but {', '.join(absent)}." if absent else "All options above."
+            but = (
+                f"Arguments and options as above, but without {', '.join(absent)}."
+                if absent
+                else "Arguments and options as above."
+            )
             is_long = len(again) > max(2, len(absent))
             parts.append(but if is_long else f"As above: {', '.join(again)}.")
         if of_simulation:
