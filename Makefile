@@ -26,7 +26,7 @@ help:
 	@echo "make every-policy run all policies and user models on all logs in SHARED"
 	@echo "make real        run the tests with Batsim, Docker, Compose and Slurm, as far as installed"
 	@echo "make coverage    run the tests and say which lines none of them reaches"
-	@echo "make check       lint, types, import contracts"
+	@echo "make check       lint, types, import contracts, wording of pages and messages"
 	@echo "make format      format the code"
 	@echo "make conformance write docs/validation/conformance.md and its data, from SHARED"
 	@echo "make user-models write docs/validation/user-models.md and its data, from SHARED"
@@ -123,6 +123,7 @@ check: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/words.py
 
 reference: $(VENV)/installed
 	$(BIN)/python docs/reference_pages.py

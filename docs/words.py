@@ -166,9 +166,9 @@ def _check_links(page: Path, text: str) -> Iterator[Problem]:
 
 
 def check_source(source: Path) -> Iterator[Problem]:
-    """Yield the problems of the docstrings, messages and comments of a Python or TOML file."""
+    """Yield the problems of a source: of Python its docstrings, messages and comments."""
     text = source.read_text()
-    if source.suffix == ".toml":
+    if source.suffix != ".py":
         yield from check_wording(source, 1, text)
         return
     for node in ast.walk(ast.parse(text)):
@@ -202,8 +202,12 @@ def main(arguments: list[str]) -> int:
     """Check the files given, or everything; return the exit code."""
     paths = [Path(name).resolve() for name in arguments] or [
         *find_pages(),
-        *(path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py"))),
-        *(path for path in sorted((ROOT / "experiments").rglob("*.toml"))),
+        *(
+            path
+            for folder in SOURCES
+            for path in sorted((ROOT / folder).rglob("*"))
+            if path.suffix in (".py", ".toml", ".jinja", ".js", ".css")
+        ),
     ]
     problems = [
         problem
