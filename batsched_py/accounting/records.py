@@ -58,7 +58,7 @@ class JobRecord(msgspec.Struct, gc=False):
     """As the system writes sets of nodes; equal texts are equal sets."""
 
 
-CORRECT = "correct the line, or export the records again as docs/how-to/accounting.md shows"
+CORRECT = "correct the line, or export the records again"
 """What to do about a line that is not a record."""
 
 

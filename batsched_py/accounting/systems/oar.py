@@ -1,4 +1,4 @@
-"""Jobs of OAR, as a query of its database gives them; docs/how-to/accounting.md has the query.
+"""Jobs of OAR, as a query of its database gives them.
 
 Source: the schema of OAR's database (tables jobs, moldable_job_descriptions, assigned_resources,
 job_types, resources).

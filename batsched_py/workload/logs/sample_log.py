@@ -1,4 +1,4 @@
-"""The synthetic log that comes with the project, see ``docs/reference/sample-log.md``.
+"""The synthetic log that comes with the package.
 
 The file is the compressed output of the generator, ``platforms/sample_log.py``.
 """
