@@ -146,6 +146,6 @@ def test_exact_ties_of_floats() -> None:
 def test_wrong_reservations() -> None:
     line = Timeline(4, 10)
     for start, end in ((5, 20), (20, 15)):
-        with pytest.raises(InvariantError, match="was asked for"):
+        with pytest.raises(InvariantError, match="was requested"):
             line.reserve(start, end, 1)
     assert repr(line) == "Timeline(10: 4)"

@@ -19,7 +19,7 @@ from batsched_py.workload import WorkloadJob
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_users.sessions import sabjson
-from batsched_users.sessions.batches import TIES, Batch, traces
+from batsched_users.sessions.batches import JOINS, Batch, traces
 from batsched_users.sessions.delimitation import Delimitation, Session, partition
 from batsched_users.sessions.graph_summary import summarise_graphs
 from batsched_users.sessions.sabjson import write_folder, write_sabjson
@@ -167,7 +167,7 @@ def twin(jobs: Sequence[WorkloadJob], tie: str) -> tuple[list[int], list[set[int
     return of_job, depends
 
 
-@given(intervals(12).filter(bool), st.sampled_from(TIES))
+@given(intervals(12).filter(bool), st.sampled_from((JOINS, "opens")))
 def test_as_defined_pair_by_pair(times: list[tuple[float, float]], tie: str) -> None:
     jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
     cut = batches(jobs, "arrival:0.05:>", tie)
