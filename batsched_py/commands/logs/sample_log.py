@@ -13,9 +13,11 @@ from batsched_py.workload.logs import sample_log as sample
 
 def sample_log(
     out: Annotated[Path, typer.Argument(help="SWF file to write.", metavar="OUT.swf")],
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = sample.SEED,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Seed of the random numbers.")
+    ] = sample.SEED,
     days: Annotated[
-        int, typer.Option(help="Number of days in which jobs are submitted.")
+        int, typer.Option(metavar="N", help="Number of days in which jobs are submitted.")
     ] = sample.DAYS,
 ) -> None:
     """Write a synthetic SWF log of 64 processors and some 50 users."""

@@ -49,7 +49,10 @@ def serve(
     variant: Annotated[
         str,
         typer.Option(
-            "-v", "--variant", help="Policy: a name from `batsched-py list`, or FILE.py:CLASS."
+            "-v",
+            "--variant",
+            metavar="NAME",
+            help="Policy: a name from `batsched-py list`, or FILE.py:CLASS.",
         ),
     ] = "easy",
     variant_options: Annotated[

@@ -130,7 +130,13 @@ def simulator(
         ),
     ] = None,
     master_host: Annotated[
-        str, typer.Option("-m", "--master-host", help="Host of the platform that does not compute.")
+        str,
+        typer.Option(
+            "-m",
+            "--master-host",
+            metavar="NAME",
+            help="Host of the platform that does not compute.",
+        ),
     ] = "master_host",
     roles: Annotated[
         list[str] | None,
@@ -142,7 +148,10 @@ def simulator(
         ),
     ] = None,
     mmax: Annotated[
-        int, typer.Option(help="Number of processors to use, from the first one; 0: all.", min=0)
+        int,
+        typer.Option(
+            metavar="N", help="Number of processors to use, from the first one; 0: all.", min=0
+        ),
     ] = 0,
     mmax_workload: Annotated[
         bool, typer.Option("--mmax-workload", help="Use as many processors as the workloads name.")
@@ -167,7 +176,8 @@ def simulator(
         typer.Option(
             "-v",
             "--verbosity",
-            help="Amount of output; network-only and debug print every message.",
+            metavar="LEVEL",
+            help="Amount of output: quiet, information, or every message (network-only, debug).",
         ),
     ] = BatsimVerbosity.information,
     dump: Annotated[
