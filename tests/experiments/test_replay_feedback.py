@@ -93,7 +93,9 @@ def test_the_report_begins_with_the_rows_that_have_all_digits_and_why_others_dif
     wrong = (runs["infrastructure"] == "infra/2") & (runs["replay"] == "a60")
     runs.loc[wrong, "makespan"] = 461.7 * DAY
     report = study_report(MadeUpCampaign(runs))
-    first = "On KTH-SP2-1996-2.1-cln with requested sizes, 17 of 18 rows of Table 1 and 12 of 12 rows "
+    first = (
+        "On KTH-SP2-1996-2.1-cln with requested sizes, 17 of 18 rows of Table 1 and 12 of 12 rows "
+    )
     assert report.answer.startswith(first)
     assert "The other rows depend on the order of events" in report.answer
     frame = table_of(report, "table1_kth_sp2_1996_2_1_cln_requested").frame
