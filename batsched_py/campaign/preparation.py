@@ -113,7 +113,9 @@ def _placed(campaign: Campaign) -> Iterator[None]:
         yield
     except UsageError as error:
         message = str(error)
-        words = re.findall(r"called '([^']+)'", message) or re.findall(r"'([^']+)'", message)
+        words = re.findall(r"(?:called |\w=)'([^']+)'", message) or re.findall(
+            r"'([^']+)'", message
+        )
         words = [as_written for word in words[:2] for as_written in (word, Path(word).name)]
         for word in [*words, *error.parameters]:
             for file, text in campaign.texts.items():

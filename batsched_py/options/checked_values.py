@@ -58,6 +58,11 @@ class Parsed:
         """Parse a text into a value; raises :class:`ValueError`."""
         raise NotImplementedError
 
+    @classmethod
+    def suggest(cls, value: Any) -> str | None:
+        """Return the text that a wrong value probably means; None if there is none."""
+        return None
+
 
 class Seconds(float, Parsed):
     """A length of time above 0: a number of seconds, or a text such as ``7 days``."""
@@ -135,9 +140,17 @@ def _find(value: Any, type: Any, where: str, sign: str = " = ") -> str | None:
             faults = (_find(item, get_args(each)[0], f"{where} {at}") for at, item in items)
             if fault := _first(faults):
                 return fault
+    return f"{where}{sign}{quote(value)}{_hint(value, type)}: expected {describe_type(type)}"
+
+
+def _hint(value: Any, type: Any) -> str:
+    """Return a hint at the text that a wrong value probably means, ``""`` if there is none."""
+    kinds = [each for each in map(_without_notes, _alternatives(type)) if _is_parsed(each)]
+    near = [each.suggest(value) for each in kinds if issubclass(each, Parsed)]
+    if text := next(filter(None, near), None):
+        return f" (did you mean {text!r}?)"
     choices = [str(text) for each in _alternatives(type) for text in find_choices(each)]
-    hint = did_you_mean(value, choices) if isinstance(value, str) else ""
-    return f"{where}{sign}{quote(value)}{hint}: expected {describe_type(type)}"
+    return did_you_mean(value, choices) if isinstance(value, str) else ""
 
 
 def _parse(type: type[Any], value: Any) -> Any:

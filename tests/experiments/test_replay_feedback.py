@@ -88,6 +88,26 @@ def test_published_values_are_found_equal_in_all_rows() -> None:
     assert list(map(tables.is_ranked, tables.rank_infrastructures(cells).values())) == [True, True]
 
 
+def test_the_report_begins_with_the_rows_that_have_all_digits_and_why_others_differ() -> None:
+    runs = all_runs()
+    wrong = (runs["infrastructure"] == "infra/2") & (runs["replay"] == "a60")
+    runs.loc[wrong, "makespan"] = 461.7 * DAY
+    report = study_report(MadeUpCampaign(runs))
+    first = (
+        "On KTH-SP2-1996-2.1-cln with requested sizes, 17 of 18 rows of Table 1 and 12 of 12 rows "
+    )
+    assert report.answer.startswith(first)
+    assert "The other rows depend on the order of events" in report.answer
+    frame = table_of(report, "table1_kth_sp2_1996_2_1_cln_requested").frame
+    causes = frame["why"].dropna()
+    assert list(causes) == ["order of events; the makespan is unusual among 40 orders"]
+    assert one_row(frame, why=causes.iloc[0])["infrastructure"] == "infra/2"
+    for other in (all_runs(), runs.assign(scheduler="easy_fixed")):
+        report = study_report(MadeUpCampaign(other))
+        assert "The other rows depend" not in report.answer
+        assert "why" not in table_of(report, "table1_kth_sp2_1996_2_1_cln_requested").frame
+
+
 # Spread by the order of events -------------------------------------------------------------------
 
 

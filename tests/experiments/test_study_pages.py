@@ -44,8 +44,8 @@ def rows_of_replay_feedback() -> Iterator[str]:
         waits = [published["table1"]["KTH"][f"{name} {replay}"][1] for replay in ("rigid", "a60")]
         late = published["table2"]["KTH"][f"{name} a60"][0]
         yield (
-            f"| {name} | {rigid['mean_wait_d']} / {waits[0]:.2f} | {a60['mean_wait_d']} / "
-            f"{waits[1]:.2f} | {a60['mean_lateness_d']} / {late:.2f} |"
+            f"| {name} | {rigid['mean_wait_d']}/{waits[0]:.2f} | {a60['mean_wait_d']}/"
+            f"{waits[1]:.2f} | {a60['mean_lateness_d']}/{late:.2f} |"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -135,3 +136,17 @@ def test_an_archive_that_cannot_be_reached(cache: Path) -> None:
     assert left_over(cache) == []
     with pytest.raises(UsageError, match=NAME):
         fetch_log("KTH-SP2-1996-21-cln")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("KTH-SP2", "KTH-SP2-1996-2.1-cln"),
+        ("kth-sp2", "KTH-SP2-1996-2.1-cln"),
+        ("SDSC-SP2-1998", "SDSC-SP2-1998-4.2-cln"),
+        ("KTH-SP3-1996-2", "KTH-SP2-1996-2"),
+    ],
+)
+def test_the_cleaned_log_is_suggested_for_the_name_of_a_machine(name: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=rf"did you mean '{re.escape(meant)}'"):
+        find_log(name)

@@ -193,5 +193,13 @@ def _advice(name: str) -> str:
     if name in read_catalogue():
         return f"`batsched-py logs fetch {name}` downloads it"
     nothing = get_close_matches(name, [NONE], cutoff=0.7)  # many a short name is a bit like it
-    guess = did_you_mean(name, [SAMPLE, *nothing, *read_catalogue()])
+    near = _find_log_that_begins_with(name)
+    guess = f" (did you mean {near!r}?)" if near else ""
+    guess = guess or did_you_mean(name, [SAMPLE, *nothing, *read_catalogue()])
     return f"`batsched-py logs list` names the known ones{guess}"
+
+
+def _find_log_that_begins_with(name: str) -> str | None:
+    """Return the log of the archive whose name begins so: the last cleaned version, if any."""
+    there = [log for log in read_catalogue() if log.lower().startswith(f"{name.lower()}-")]
+    return max(there, key=lambda log: (log.endswith("-cln"), log), default=None)

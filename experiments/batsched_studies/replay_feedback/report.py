@@ -37,8 +37,12 @@ def report(results: CampaignResults) -> Report:
     cells = [] if of_models else tables.make_cells(runs)
     logs = [] if of_models else list(read_studies(results))
     counts = tables.count_reproduced(cells)
+    of_paper = "scheduler" not in runs or set(runs["scheduler"]) <= {"easy", "fcfs"}
     parts = (
-        ("Tables 1 and 2", [*tables.make_tables(cells), tables.make_count_table(counts)]),
+        (
+            "Tables 1 and 2",
+            [*tables.make_tables(cells, of_paper=of_paper), tables.make_count_table(counts)],
+        ),
         ("The order of simultaneous events", spread.make_shake_parts(cells)),
         ("Confidence by resampled logs", spread.make_confidence_parts(runs)),
         ("Other user models", models.make_model_parts(runs)),
@@ -46,7 +50,8 @@ def report(results: CampaignResults) -> Report:
     )
     head = write_summary(runs, counts)
     verdicts = _verdicts(cells, runs, logs)
-    answer = " ".join(_results(tables.read(runs)))
+    digits = describe_digits(counts, of_paper=of_paper)
+    answer = " ".join([*digits, *_results(tables.read(runs))])
     return TEXTS.report(parts, verdicts, head, terms=list_terms(runs), answer=answer)
 
 
@@ -132,6 +137,23 @@ def _results(runs: pd.DataFrame) -> Iterator[str]:
             values = {"rigid": wait["rigid"][last], "wait": wait[replay][last]}
             waits = TEXTS["waits"].format(**texts, **values)
         yield TEXTS["result" if first != last else "one_result"].format(**texts, waits=waits)
+
+
+def describe_digits(counts: pd.DataFrame, *, of_paper: bool = True) -> Iterator[str]:
+    """Yield for each log how many rows have all printed digits, and why the others differ."""
+    for (log, size), of_log in counts.groupby(["log", "size"], sort=False) if len(counts) else ():
+        texts = [
+            TEXTS["equal_rows"].format(
+                equal_rows=row.equal_rows,
+                rows=row.rows,
+                table=tables.format_table_title(row.table),
+            )
+            for row in rows(of_log)
+        ]
+        yield TEXTS["digits"].format(log=log, size=size, rows=listed(texts))
+        known = tables.find_differences(str(log), str(size)) if of_paper else {}
+        if known and (of_log["equal_rows"] < of_log["rows"]).any():
+            yield tables.escape_stars(known["others"])
 
 
 def _mean_days(runs: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -253,8 +253,11 @@ def group_rows(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Ce
         yield key, list(row)
 
 
-def make_tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
-    """Yield Tables 1 and 2 for each log and size, with simulated and published values."""
+def make_tables(cells: Iterable[Cell], *, of_paper: bool = True) -> Iterator[Table | None]:
+    """Yield Tables 1 and 2 for each log and size, with simulated and published values.
+
+    With ``of_paper``, the policies are those of the paper, so the causes of differences are known.
+    """
     for (name, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
         lines = list(group_rows(of_table))
         in_table = [cell for _, row in lines for cell in row]
@@ -263,14 +266,17 @@ def make_tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
         shown = [*kit.columns("infrastructure", "replay")]
         for metric in dict.fromkeys(cell.metric for cell in in_table):
             shown.append(Column(metric, format_metric_heading(metric), 2, "ours"))
-            shown += [Column(f"{metric}_spread", "spread", kind="ours")] if runs > 1 else ()
-            shown.append(Column(f"{metric}_published", "paper", 2, "published"))
+            short = NAMES[metric]
+            shown += [Column(f"{metric}_spread", f"{short}: spread", kind="ours")] * (runs > 1)
+            shown.append(Column(f"{metric}_published", f"{short}: paper", 2, "published"))
             shown += [
-                Column(f"{metric}_rank", "rank", kind="published")
+                Column(f"{metric}_rank", f"{short}: rank", kind="published")
                 if runs > 1
-                else Column(f"{metric}_difference", "here - paper", 2, "difference")
+                else Column(f"{metric}_difference", f"{short}: here - paper", 2, "difference")
             ]
-        rows = [_row(*line) for line in lines]
+        rows = [_row(*line, of_paper=of_paper) for line in lines]
+        if any("why" in row for row in rows):
+            shown.append(Column("why", "why the row differs"))
         about = [TEXTS["tables" if compared else "unpublished"]]
         about += [TEXTS["several_runs"].format(runs=runs) if runs > 1 else TEXTS["one_run"]]
         about += [TEXTS["rank"]] if runs > 1 and compared else []
@@ -287,8 +293,26 @@ def make_tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
         )
 
 
-def _row(run: tuple[str, str], cells: list[Cell]) -> dict[str, Any]:
+def find_differences(log: str, size: str) -> dict[str, Any]:
+    """Return why rows of a log differ from the paper, as the texts have it; empty if not known."""
+    known = PUBLISHED["differences"] if size == "requested" else {}
+    return dict(known.get(PUBLISHED["logs"].get(log), {}))
+
+
+def _find_cause(run: tuple[str, str], cells: list[Cell]) -> str:
+    """Return why a row differs from the paper, ``""`` if it is equal or the cause is not known."""
+    known = find_differences(cells[0].log, cells[0].size)
+    if not known or all(cell.equal is not False for cell in cells):
+        return ""
+    special: str | None = known.get("rows", {}).get(" ".join(run))
+    in_table = special and any(NAMES[cell.metric] in special for cell in cells)
+    return str(special if in_table else known["rigid" if run[1] == "rigid" else "feedback"])
+
+
+def _row(run: tuple[str, str], cells: list[Cell], *, of_paper: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"infrastructure": run[0], "replay": run[1]}
+    if of_paper and (cause := _find_cause(run, cells)):
+        row["why"] = cause
     for cell in cells:
         row[cell.metric] = cell.ours
         if cell.spread:

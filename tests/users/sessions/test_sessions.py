@@ -14,13 +14,16 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from batsched_py.campaign.campaign_file import read_campaign
+from batsched_py.campaign.preparation import prepare
 from batsched_py.errors import UsageError
+from batsched_py.options.option_values import find_choices
 from batsched_py.workload import WorkloadJob
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.load import load_workload
 from batsched_users.sessions import sabjson
-from batsched_users.sessions.batches import JOINS, Batch, traces
-from batsched_users.sessions.delimitation import Delimitation, Session, partition
+from batsched_users.sessions.batches import Batch, Tie, traces
+from batsched_users.sessions.delimitation import Delimitation, Session, SessionRule, partition
 from batsched_users.sessions.graph_summary import summarise_graphs
 from batsched_users.sessions.sabjson import write_folder, write_sabjson
 from batsched_users.sessions.session_graph import SessionGraph, build_graph, to_networkx
@@ -62,6 +65,7 @@ def test_text_form_is_read_back(rule: Delimitation) -> None:
     ("text", "message"),
     [
         ("arrival", "METHOD:MINUTES"),
+        ("a30", r"'a30' \(did you mean 'arrival:30'\?\): expected METHOD:MINUTES such as"),
         ("arival:60", "'arival' .*'arrival'"),
         ("arrival:an hour", "'an hour'"),
         ("arrival:-1", "-1.0 minutes"),
@@ -71,6 +75,34 @@ def test_text_form_is_read_back(rule: Delimitation) -> None:
 def test_wrong_text_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Delimitation.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("a60", "arrival:60"),
+        ("Max 20:>", "max:20:>"),
+        ("last-0.5", "last:0.5"),
+        ("arival:30", "arrival:30"),
+        ("60", None),
+        ("zzz:60", None),
+    ],
+)
+def test_a_wrong_text_gets_a_suggestion(text: str, meant: str | None) -> None:
+    assert SessionRule.suggest(text) == meant
+
+
+@pytest.mark.parametrize("model", ["feedback", "adjusted", "distribution", "fluid", "tbuos"])
+def test_a_campaign_with_wrong_sessions_is_refused_before_its_runs(
+    model: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(f'[run]\nusers = "{model}"\nsessions = [\n"arrival:60",\n"a30"]\n')
+    expected = r"mine.toml:5: '\w+': sessions='a30' \(did you mean 'arrival:30'\?\): expected"
+    with pytest.raises(UsageError, match=expected):
+        prepare(read_campaign(file), tmp_path / "out")
+    file.write_text(f'[run]\nusers = "{model}"\nsessions = ["arrival:60", "last+30:20"]\n')
+    assert len(prepare(read_campaign(file), tmp_path / "out")) == 2
 
 
 def slow_cut(jobs: list[WorkloadJob], rule: Delimitation) -> list[str]:
@@ -167,7 +199,7 @@ def twin(jobs: Sequence[WorkloadJob], tie: str) -> tuple[list[int], list[set[int
     return of_job, depends
 
 
-@given(intervals(12).filter(bool), st.sampled_from((JOINS, "opens")))
+@given(intervals(12).filter(bool), st.sampled_from(find_choices(Tie)))
 def test_as_defined_pair_by_pair(times: list[tuple[float, float]], tie: str) -> None:
     jobs = [job(str(n), *pair) for n, pair in enumerate(times)]
     cut = batches(jobs, "arrival:0.05:>", tie)

@@ -7,38 +7,76 @@ M. Madon, G. Da Costa, J.-M. Pierson, "Replay with Feedback", FGCS 155 (2024), s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from itertools import pairwise
 from math import inf
 from operator import attrgetter, ge, gt
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from batsched_py.errors import UsageError, parameter
+from batsched_py.options.checked_values import Parsed
 from batsched_py.support.json_values import did_you_mean, whole
 from batsched_py.units import MINUTE
 from batsched_py.workload import WorkloadJob
 
 METHODS = ("arrival", "last", "max")
 BOUNDARIES = (">=", ">")
+_EXAMPLE = "METHOD:MINUTES such as arrival:60 (a60 of Madon et al.)"
 _FORMS = (
-    "expected METHOD:MINUTES or METHOD:MINUTES:BOUNDARY with METHOD arrival, last, max, last+CUT "
-    "or max+CUT (CUT in minutes), MINUTES >= 0 and BOUNDARY '>=' or '>', for example arrival:60, "
-    "max:20:> or last+30:20"
+    f"expected {_EXAMPLE} or METHOD:MINUTES:BOUNDARY such as max:20:>; METHOD is arrival, last, "
+    "max, last+CUT or max+CUT (CUT in minutes), MINUTES at least 0, and BOUNDARY '>=' or '>'"
 )
+_LOOSE = re.compile(r"([a-z]+)[^a-z0-9+]*(\d+(?:\.\d+)?)(:>=?)?", re.I)
+"""A method and its minutes, however they are joined: ``a30``, ``Arrival 30``, ``arival:30``."""
 
 
-Sessions = Annotated[
-    str,
-    Meta(
-        title="Rule that cuts a user's jobs into sessions, in minutes; also the option --sessions.",
-        description="METHOD:MINUTES or METHOD:MINUTES:BOUNDARY, such as arrival:60, max:20:> or "
-        "last+30:20",
-    ),
-]
-"""The type of a model's option ``sessions``, with its help."""
+class SessionRule(str, Parsed):
+    """The text of a :class:`Delimitation`, which is checked before a run begins."""
+
+    expected = _EXAMPLE
+
+    @classmethod
+    def parse(cls, value: Any) -> SessionRule:
+        """Return the text, if it is a rule."""
+        try:
+            Delimitation.parse(str(value))
+        except UsageError:
+            raise ValueError from None
+        return cls(value)
+
+    @classmethod
+    def suggest(cls, value: Any) -> str | None:
+        """Return the rule that a text probably means, such as ``arrival:30`` for ``a30``.
+
+        >>> SessionRule.suggest("a30")
+        'arrival:30'
+        """
+        found = _LOOSE.fullmatch(str(value).strip())
+        if found is None:
+            return None
+        method, minutes, boundary = found.groups(default="")
+        word = method.lower()
+        near = [m for m in METHODS if m.startswith(word)] or get_close_matches(word, METHODS, n=1)
+        return f"{near[0]}:{minutes}{boundary}" if near else None
+
+
+if TYPE_CHECKING:
+    Sessions = str
+else:
+    Sessions = Annotated[
+        SessionRule,
+        Meta(
+            title="Rule that cuts a user's jobs into sessions, in minutes; also the option "
+            "--sessions.",
+            description=f"{_EXAMPLE}, or with a boundary or a cut: max:20:> or last+30:20",
+        ),
+    ]
+"""The type of a model's option ``sessions``, with its help: a text that is checked."""
 
 
 class Delimitation(msgspec.Struct, frozen=True):
@@ -97,7 +135,9 @@ class Delimitation(msgspec.Struct, frozen=True):
         """
         method, *rest = text.split(":")
         if len(rest) not in (1, 2):
-            raise UsageError(f"sessions: {text!r} is not a delimitation; {_FORMS}")
+            near = SessionRule.suggest(text)
+            hint = f" (did you mean {near!r}?)" if near else ""
+            raise UsageError(f"sessions: {text!r}{hint}: {_FORMS}")
         method, plus, cut = method.partition("+")
         boundary = rest[1] if len(rest) == 2 else ">="
         return cls(method, _minutes(rest[0], text), boundary, _minutes(cut, text) if plus else inf)
