@@ -42,8 +42,9 @@ THRESHOLDS = (
 def describe_calibration(found: PolicyCalibrations) -> list[str]:
     """Return a description of the agreement with the log, in at most four sentences."""
     of_site = found.of_site
+    rank = of_site.agreement.rank_correlation
     sentences = [
-        f"Under {found.site}, {_level(of_site)}. {_order(of_site)}.",
+        f"Under {found.site}, {_level(of_site)}. {describe_order(rank)}.",
         _compare_with_others(found.differences),
         describe_wrong_groups(of_site),
         f"{_believable(of_site)}.",
@@ -51,8 +52,8 @@ def describe_calibration(found: PolicyCalibrations) -> list[str]:
     return [sentence for sentence in sentences if sentence]
 
 
-def _order(found: Calibration) -> str:
-    rank = found.agreement.rank_correlation
+def describe_order(rank: Interval) -> str:
+    """Return a sentence on the order of waits by their rank correlation, without full stop."""
     if isnan(rank.value):
         return "The order of waits has no measure, as all simulated or all recorded waits are equal"
     shown = f"(rank correlation {format_number(rank)})"
@@ -66,11 +67,18 @@ def _order(found: Calibration) -> str:
 
 
 def _level(found: Calibration) -> str:
-    measures, relative = found.agreement, found.agreement.relative_bias
-    simulated, recorded = (
-        format_duration(mean.value) for mean in (measures.mean_simulated, measures.mean_recorded)
+    measures = found.agreement
+    return describe_level(
+        measures.mean_simulated.value, measures.mean_recorded.value, measures.relative_bias
     )
-    means = f"jobs wait {simulated} on average and {recorded} in the log"
+
+
+def describe_level(simulated: float, recorded: float, relative: Interval) -> str:
+    """Return a sentence on mean waits (s) and their relative bias, without full stop."""
+    means = (
+        f"jobs wait {format_duration(simulated)} on average and {format_duration(recorded)} "
+        "in the log"
+    )
     if isnan(relative.value):
         return f"{means}, where no job waited"
     means = f"{means} ({format_percent(relative)})"
