@@ -51,8 +51,8 @@ def read(results: CampaignResults) -> list[tuple[str, Runs]]:
         of_logs.setdefault(labels.get(LOG), []).append((str(folder), labels))
     called: dict[str, list[Labels]] = {}  # two equal policies have one folder
     for planned_runs in of_logs.values():
-        for folder, of in _called(planned_runs):
-            called.setdefault(folder, []).append(of)
+        for name, of in _called(planned_runs):
+            called.setdefault(name, []).append(of)
     of_rows = [called[str(folder)].pop(0) for folder in frame["folder"]]
     for column in (CHANGE, USER_KIND, KIND, USER_SET):
         frame = frame.assign(**{column: [of[column] for of in of_rows]})

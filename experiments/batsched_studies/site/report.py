@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from batsched_py.report import CampaignResults, Report, Text
@@ -47,7 +47,7 @@ def _warn(runs: Runs) -> str:
 
 def _parts(
     log: str, runs: Runs, results: CampaignResults
-) -> Iterator[tuple[str, Iterator[Part | None]]]:
+) -> Iterator[tuple[str, Iterable[Part | None]]]:
     yield f"The answer: {log}", _answer(log, runs)
     yield f"How far to trust it: {log}", _fidelity(log, runs)
     for title, tables in make_tables(log, runs, results).items():
