@@ -244,7 +244,7 @@ def _run(
             settings[key] = _checked(key, value, block.tables[key])
             places[key] = "" if block.yields(key) else _name_table(block.tables[key])
         elif "." in key or key not in variants:
-            raise block.mistake(key, _unknown(key, KEYS, "option"))
+            raise block.mistake(key, _unknown(key, [*variants, *KEYS], "option or axis"))
         if not isinstance(value, dict) and not (key in replaceable and block.yields(key)):
             labels[_label(key)] = value
     for key, value in chosen.items():

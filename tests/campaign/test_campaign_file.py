@@ -187,6 +187,12 @@ def test_a_variant_replaces_a_plain_option_of_the_runs(tmp_path: Path) -> None:
     assert "nodes" not in runs[0].labels
 
 
+def test_an_axis_is_suggested_for_a_typo(tmp_path: Path) -> None:
+    text = VARIANTS.replace("nodes = 32", 'nodes = 32\nchanges = ["more"]')
+    with pytest.raises(CampaignFileError, match=r"'changes' \(did you mean 'change'"):
+        read(tmp_path, text)
+
+
 def test_options_that_are_set_twice(tmp_path: Path) -> None:
     """The message names both places."""
     axis = VARIANTS.replace("nodes = 32", "nodes = [32]")
