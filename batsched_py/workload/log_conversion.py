@@ -102,7 +102,8 @@ def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np
         *log.notes_until(last_line),
         *columns.notes(rows),
         *(
-            f"{number} {'job was' if number == 1 else 'jobs were'} dropped: {kind}{_IN_WORDS.get(kind, '')}"
+            f"{number} {'job was' if number == 1 else 'jobs were'} dropped: "
+            f"{kind}{_IN_WORDS.get(kind, '')}"
             for kind, mask in dropped.items()
             if (number := int((mask & among).sum()))
         ),
