@@ -18,10 +18,11 @@ from batsched_py.calibration.verdict import (
 )
 from batsched_py.options.durations import format_duration
 from batsched_py.report import Table
-from batsched_py.report.kit import Interval, Runs, cells, slug
+from batsched_py.report.kit import Interval, Runs, cells
 from batsched_py.units import HOUR
 from batsched_studies.site import TEXTS
 from batsched_studies.site import cases as c
+from batsched_studies.site.interval_texts import with_intervals
 from batsched_studies.site.measures import FIDELITY
 
 POOR, PART, GOOD, UNKNOWN = "poor", "part", "good", "unknown"
@@ -134,8 +135,7 @@ def make_table(log: str, runs: Runs) -> Table | None:
     """Return a table of the measures of fidelity; None if the log was not replayed."""
     if judge_fidelity(runs) == UNKNOWN:
         return None
-    rows, compared = list(_rows(runs)), count_compared(runs)
-    return TEXTS.table("fidelity", rows, slug("fidelity", log), log=log, compared=compared)
+    return with_intervals("fidelity", list(_rows(runs)), log, compared=count_compared(runs))
 
 
 def _rows(runs: Runs) -> Iterator[dict[str, Any]]:
@@ -145,4 +145,5 @@ def _rows(runs: Runs) -> Iterator[dict[str, Any]]:
         of_both = {"recorded": recorded[name], "simulated": simulated[name]}
         yield {"what": TEXTS[f"fidelity_{what}"], **of_both}
     for name in _MEASURES:
-        yield {"what": TEXTS[f"fidelity_{name}"], **cells(read_measure(runs, name), "measure")}
+        measured = cells(read_measure(runs, name), "measure", "measure_low", "measure_high")
+        yield {"what": TEXTS[f"fidelity_{name}"], **measured}
