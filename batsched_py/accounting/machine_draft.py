@@ -19,6 +19,7 @@ from batsched_py.accounting.seen_nodes import SeenNodes
 from batsched_py.accounting.sorted_records import Row
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.units import DAY, HOUR
+from batsched_py.workload.logs.clock import format_moment
 from batsched_py.workload.logs.swf import UNKNOWN
 
 
@@ -75,7 +76,11 @@ class MachineDraft(msgspec.Struct, kw_only=True):
     groups: list[NodeGroup] = []
     partitions: list[PartitionDraft] = []
     outages: list[Gap] = []
-    """In seconds of the log."""
+    """In seconds of the log: times in which nothing ran, though a job waited."""
+    second_0: int = 0
+    """Unix time of the log's begin."""
+    zone: str = "UTC"
+    """Time zone of the site, for dates in comments."""
     knows_nodes: bool = False
     """Whether the records name the nodes; else they are guessed."""
 
@@ -118,7 +123,13 @@ def draft_machine(
         nb_jobs=nb_jobs,
         nb_without=nb_jobs - sum(partition.nb_jobs for partition in named.values()),
         partitions=list(named.values()),
-        outages=[Gap(g.begin - second_0, g.end - second_0, g.waited) for g in use.gaps],
+        outages=[
+            Gap(gap.begin - second_0, gap.end - second_0, gap.waited)
+            for gap in use.gaps
+            if gap.waited
+        ],
+        second_0=second_0,
+        zone=options.zone,
         knows_nodes=bool(named) and named.keys() <= seen.partitions,
     )
     parts = _seen_parts(seen, options) if draft.knows_nodes else _guessed_parts(named, use, options)
@@ -207,16 +218,13 @@ def _partition_lines(partition: PartitionDraft, draft: MachineDraft) -> Iterator
 
 
 def _outage_lines(gap: Gap, draft: MachineDraft) -> Iterator[str]:
-    """Yield a time in which nothing ran; as a comment if no job waited, for it may have been up."""
-    yield ""
-    mark = "" if gap.waited else "# "
-    if mark:
-        yield "# Nothing ran, and no job waited. If this was an outage, uncomment it."
-    yield f"{mark}[[outages]]"
-    yield f"{mark}begin = {gap.begin}"
-    yield f"{mark}end = {gap.end}"
-    yield f'{mark}nodes = "{to_text(ProcessorSet.of(range(draft.nb_nodes)))}"'
-    yield f'{mark}reason = "nothing ran"'
+    """Yield a time in which nothing ran, though a job waited, with its dates."""
+    yield from ("", "# Nothing ran, though a job waited.", "[[outages]]")
+    for name, second in (("begin", gap.begin), ("end", gap.end)):
+        date = format_moment(second, draft.second_0, draft.zone)
+        yield f"{name} = {second}  # {date:%Y-%m-%d %H:%M:%S}, {draft.zone}"
+    yield f'nodes = "{to_text(ProcessorSet.of(range(draft.nb_nodes)))}"'
+    yield 'reason = "nothing ran"'
 
 
 def _length(seconds: int) -> str:

@@ -21,8 +21,6 @@ SAME_LEVEL = 0.2
 """Share of the recorded mean wait within which the simulated one is at the same level."""
 _NOTHING = 0.5
 """Seconds: less is no bias."""
-_NAMED = 3
-"""Groups that a sentence names."""
 _COMPARED = (
     "it is closer to the log than",
     "it is farther from the log than",
@@ -42,8 +40,10 @@ THRESHOLDS = (
 def describe_calibration(found: PolicyCalibrations) -> list[str]:
     """Return a description of the agreement with the log, in at most four sentences."""
     of_site = found.of_site
+    rank = of_site.agreement.rank_correlation
     sentences = [
-        f"Under {found.site}, {_level(of_site)}. {_order(of_site)}.",
+        f"{_name_closer_policy(found)}Under {found.site}, {_level(of_site)}. "
+        f"{describe_order(rank)}.",
         _compare_with_others(found.differences),
         describe_wrong_groups(of_site),
         f"{_believable(of_site)}.",
@@ -51,8 +51,28 @@ def describe_calibration(found: PolicyCalibrations) -> list[str]:
     return [sentence for sentence in sentences if sentence]
 
 
-def _order(found: Calibration) -> str:
-    rank = found.agreement.rank_correlation
+def _name_closer_policy(found: PolicyCalibrations) -> str:
+    """Return a sentence on the policy that is clearly closest to the log; empty if it is ours."""
+    closer = [
+        (each.share_explained.value, each.other)
+        for each in found.differences
+        if each.other in found.policies and each.share_explained.below(0)
+    ]
+    if not closer:
+        return ""
+    _, name = min(closer)
+    of = found.policies[name].agreement
+    numbers = f"rank correlation {of.rank_correlation.value:.2f}"
+    if not isnan(of.relative_bias.value):
+        numbers += f", mean wait {100 * of.relative_bias.value:+z.0f} %"
+    return (
+        f"{name} is clearly closer to the log than {found.site} ({numbers}): if it is the policy "
+        f"of your site, calibrate again with --scheduler {name}. "
+    )
+
+
+def describe_order(rank: Interval) -> str:
+    """Return a sentence on the order of waits by their rank correlation, without full stop."""
     if isnan(rank.value):
         return "The order of waits has no measure, as all simulated or all recorded waits are equal"
     shown = f"(rank correlation {format_number(rank)})"
@@ -66,11 +86,18 @@ def _order(found: Calibration) -> str:
 
 
 def _level(found: Calibration) -> str:
-    measures, relative = found.agreement, found.agreement.relative_bias
-    simulated, recorded = (
-        format_duration(mean.value) for mean in (measures.mean_simulated, measures.mean_recorded)
+    measures = found.agreement
+    return describe_level(
+        measures.mean_simulated.value, measures.mean_recorded.value, measures.relative_bias
     )
-    means = f"jobs wait {simulated} on average and {recorded} in the log"
+
+
+def describe_level(simulated: float, recorded: float, relative: Interval) -> str:
+    """Return a sentence on mean waits (s) and their relative bias, without full stop."""
+    means = (
+        f"jobs wait {format_duration(simulated)} on average and {format_duration(recorded)} "
+        "in the log"
+    )
     if isnan(relative.value):
         return f"{means}, where no job waited"
     means = f"{means} ({format_percent(relative)})"
@@ -110,25 +137,25 @@ def describe_wrong_groups(found: Calibration) -> str:
         return (
             f"It is inconclusive for all groups of jobs whether they are off by more than {bounds}."
         )
-    wrong = [group for group in groups if group.reproduced is False]
-    if not wrong:
+    if all(group.reproduced is not False for group in groups):
         return f"No group of {FEWEST_JOBS} jobs or more is clearly off by more than {bounds}."
-    return f"Off by more than {bounds}: {'; '.join(_by_kind(wrong))}."
+    return f"Mean waits are off by more than {bounds} for {'; '.join(_by_kind(groups))}."
 
 
 def _by_kind(groups: list[Group]) -> Iterator[str]:
-    kinds = dict.fromkeys(group.kind for group in groups)
-    for kind in kinds:
+    """Yield how many groups of each kind are off, with the worst one."""
+    for kind in dict.fromkeys(group.kind for group in groups):
         of_kind = [group for group in groups if group.kind == kind]
-        of_kind.sort(key=lambda group: -abs(group.bias.value))
-        named = [
-            f"{group.name} ({format_duration(group.mean_simulated)} instead of "
-            f"{format_duration(group.mean_recorded)})"
-            for group in of_kind[:_NAMED]
-        ]
-        more = f" and {len(of_kind) - _NAMED} more" if len(of_kind) > _NAMED else ""
+        wrong = [group for group in of_kind if group.reproduced is False]
+        if not wrong:
+            continue
+        worst = max(wrong, key=lambda group: abs(group.bias.value))
         word = kind if len(of_kind) == 1 else _KINDS.get(kind, f"{kind}s")
-        yield f"{word} {', '.join(named)}{more}"
+        yield (
+            f"{len(wrong)} of {len(of_kind)} {word} (worst: {worst.name}, "
+            f"{format_duration(worst.mean_simulated)} instead of "
+            f"{format_duration(worst.mean_recorded)})"
+        )
 
 
 def find_least_change(bias: Interval) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -58,6 +58,11 @@ class _Block(msgspec.Struct):
         self.values = {**self.values, **values}
         self.tables = {**self.tables, **dict.fromkeys(values, ("quick",))}
 
+    def yields(self, key: str) -> bool:
+        """Return whether variants may replace a key: it is a plain value of ``[run]``."""
+        plain = not isinstance(self.values.get(key), list | dict)
+        return self.tables.get(key) == ("run",) and plain and key != "log"
+
     def mistake(self, key: str, message: str) -> CampaignError:
         return CampaignError(self.tables[key], key, message)
 
@@ -85,7 +90,8 @@ def expand(
         _check_values(block)
         _check_labels(block, replications is not None)
     _check_number(blocks)
-    of_blocks = [list(_runs(block, variants)) for block in blocks]
+    replaceable = _list_settings(blocks, variants)
+    of_blocks = [list(_runs(block, variants, replaceable)) for block in blocks]
     for number, rule in enumerate(rules):
         _check_rule(rule, number, base.values, set(replaced or {}))
     of_blocks[0] = [run for run in of_blocks[0] if not _excluded(run.labels, rules)]
@@ -197,17 +203,38 @@ def _axes(block: _Block) -> dict[str, list[Any]]:
     return {key: value for key, value in block.values.items() if isinstance(value, list)}
 
 
-def _runs(block: _Block, variants: Mapping[str, Any]) -> Iterator[PlannedRun]:
+def _list_settings(blocks: Iterable[_Block], variants: Mapping[str, Any]) -> set[str]:
+    """Return the settings that some variant of the runs has."""
+    tables = (
+        variants[axis].get(str(value))
+        for block in blocks
+        for axis, values in block.values.items()
+        if isinstance(variants.get(axis), dict)
+        for value in _listed(values)
+    )
+    return {setting for table in tables if isinstance(table, dict) for setting in table}
+
+
+def _runs(
+    block: _Block, variants: Mapping[str, Any], replaceable: Collection[str]
+) -> Iterator[PlannedRun]:
     axes = _axes(block)
     for combination in product(*axes.values()):
         chosen = {**block.values, **dict(zip(axes, combination, strict=True))}
-        yield _run(chosen, block, variants)
+        yield _run(chosen, block, variants, replaceable)
 
 
-def _run(chosen: dict[str, Any], block: _Block, variants: Mapping[str, Any]) -> PlannedRun:
+def _run(
+    chosen: dict[str, Any],
+    block: _Block,
+    variants: Mapping[str, Any],
+    replaceable: Collection[str],
+) -> PlannedRun:
+    """Return a run; a setting that variants replace is no label, as their names are labels."""
     settings: dict[str, Any] = {}
     options: dict[str, dict[str, Any]] = {kind: {} for kind in _OPTIONS}
     labels: dict[str, Label] = {}
+    places: dict[str, str] = {}
     for key, value in chosen.items():
         kind, _, option = key.partition(".")
         if kind in _OPTIONS:
@@ -215,13 +242,14 @@ def _run(chosen: dict[str, Any], block: _Block, variants: Mapping[str, Any]) -> 
             _add_options(options[kind], given, kind, block.tables[key], key)
         elif key in KEYS:
             settings[key] = _checked(key, value, block.tables[key])
+            places[key] = "" if block.yields(key) else _name_table(block.tables[key])
         elif "." in key or key not in variants:
-            raise block.mistake(key, _unknown(key, KEYS, "option"))
-        if not isinstance(value, dict):
+            raise block.mistake(key, _unknown(key, [*variants, *KEYS], "option or axis"))
+        if not isinstance(value, dict) and not (key in replaceable and block.yields(key)):
             labels[_label(key)] = value
     for key, value in chosen.items():
         if key not in KEYS and "." not in key:
-            _add_variant(settings, options, key, value, block, variants)
+            _add_variant(settings, options, places, key, value, block, variants)
     settings |= {kind: given for kind, given in options.items() if given}
     return PlannedRun(labels, Settings(**settings))
 
@@ -229,12 +257,16 @@ def _run(chosen: dict[str, Any], block: _Block, variants: Mapping[str, Any]) -> 
 def _add_variant(
     settings: dict[str, Any],
     options: dict[str, dict[str, Any]],
+    places: dict[str, str],
     key: str,
     value: Any,
     block: _Block,
     variants: Mapping[str, Any],
 ) -> None:
-    """Add the settings of the table ``[key.value]``."""
+    """Add the settings of the table ``[key.value]``; they replace plain values of ``[run]``.
+
+    ``places`` has the table of each setting that may not be replaced.
+    """
     tables = variants[key]
     name = str(value).lower() if isinstance(value, bool) else str(value)  # as TOML has it
     table = tables.get(name) if isinstance(tables, dict) else None
@@ -249,10 +281,21 @@ def _add_variant(
         if setting not in KEYS:
             message = _unknown(setting, KEYS, "option")
             raise CampaignError(place, setting, message)
-        if setting in settings:
-            message = f"{setting!r} is set by [{key}.{name}] and elsewhere: remove one of them"
+        if other := places.get(setting):
+            message = f"{setting!r} is set by [{key}.{name}] and by {other}: remove one of them"
+            axis, _, is_variant = other[1:].partition(".")
+            if is_variant:
+                message += f", or make it a value of {axis!r}: a table [{axis}.{name}]"
             raise CampaignError(place, setting, message)
         settings[setting] = _checked(setting, given, place)
+        places[setting] = f"[{key}.{name}]"
+
+
+def _name_table(table: tuple[str | int, ...]) -> str:
+    """Return the name of a table of the file with settings, for messages."""
+    if table == ("quick",):
+        return "[quick] or an option of the command"
+    return f"[[{table[0]}]]" if len(table) > 1 else f"[{table[0]}]"
 
 
 def _add_options(

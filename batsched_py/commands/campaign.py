@@ -258,20 +258,27 @@ def _check_failures(runs: list[PreparedRun], failures: list[Failure]) -> None:
 def _show(
     planned: PlannedCampaign, states: dict[Path, RunState], chosen: list[PreparedRun]
 ) -> None:
-    """Print the runs with what is known of each, and an estimate of the time."""
+    """Print an estimate of the time, the axes, and the runs with what is known of each."""
+    from batsched_py.campaign.preparation import find_axes
     from batsched_py.campaign.time_estimate import estimate_time
 
+    seconds = [(run, states[run.folder].seconds) for run in planned.runs]
+    timed = [(run, time) for run, time in seconds if time is not None]
+    print(f"estimate: {estimate_time(chosen, timed, planned.options.at_a_time)}")
+    of_runs = [run.planned.labels for run in planned.runs]
+    axes = find_axes(of_runs)
+    for axis in axes:
+        values = dict.fromkeys(str(labels[axis]) for labels in of_runs if axis in labels)
+        print(one_line(f"{axis}: {', '.join(values)}"))
     folders = {run.folder for run in chosen}
     for run in planned.runs:
         known = states[run.folder]
         state = "done" if known.done else "failed before" if known.failure else "missing"
         state = "damaged" if known.damage else state
         left = "" if run.folder in folders or state == "done" else ", left out"
-        labels = " ".join(f"{key}={value}" for key, value in run.planned.labels.items())
+        of_run = run.planned.labels
+        labels = " ".join(f"{key}={of_run[key]}" for key in axes if key in of_run)
         print(one_line(f"{state}{left}: {labels}: {run.folder}"))
-    seconds = [(run, states[run.folder].seconds) for run in planned.runs]
-    timed = [(run, time) for run, time in seconds if time is not None]
-    print(f"estimate: {estimate_time(chosen, timed, planned.options.at_a_time)}")
     if planned.options.cluster is not None:
         from batsched_py.campaign.workers.cluster import make_job_script
 

@@ -29,6 +29,7 @@ from batsched_py.workload.unused_input import find_unused_in_log
 from batsched_py.workload.workload import Workload, WorkloadJob
 
 _IMPOSSIBLE = ("no-size", "negative-runtime")
+_IN_WORDS = {"negative-runtime": " (run time unknown, as if cancelled before the start)"}
 """Kinds of jobs that are always dropped: these cannot be simulated."""
 
 
@@ -101,7 +102,8 @@ def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np
         *log.notes_until(last_line),
         *columns.notes(rows),
         *(
-            f"{number} {'job was' if number == 1 else 'jobs were'} dropped: {kind}"
+            f"{number} {'job was' if number == 1 else 'jobs were'} dropped: "
+            f"{kind}{_IN_WORDS.get(kind, '')}"
             for kind, mask in dropped.items()
             if (number := int((mask & among).sum()))
         ),

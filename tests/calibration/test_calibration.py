@@ -58,6 +58,17 @@ def test_the_policy_that_made_the_log_is_perfect_and_another_is_not(tmp_path: Pa
     assert difference.absolute_bias.high < 0
 
 
+def test_a_closer_policy_is_named_first(tmp_path: Path) -> None:
+    """It is how operators find that they simulated another policy than theirs."""
+    log = recorded_by("easy", busy_log(), tmp_path / "easy.swf")
+    easy, fcfs = under("easy", log), under("fcfs", log)
+    first, *_ = describe_calibration(calibrations(log, {"fcfs": fcfs, "easy": easy}))
+    closer = "easy is clearly closer to the log than fcfs (rank correlation 1.00, mean wait +0 %)"
+    assert first.startswith(f"{closer}: if it is the policy of your site, calibrate again")
+    first, *_ = describe_calibration(calibrations(log, {"easy": easy, "fcfs": fcfs}))
+    assert first.startswith("Under easy, jobs wait ")
+
+
 def test_measures_of_four_jobs_by_hand() -> None:
     """Waits of 0, 30, 60 and 120 min were recorded; the simulation has 0, 0, 90 and 90 min."""
     recorded, simulated = [0.0, 1800, 3600, 7200], [0.0, 0, 5400, 5400]
@@ -415,5 +426,5 @@ def test_a_policy_that_knows_nothing_of_the_site() -> None:
     assert "correlation 0.04, -0.05 to 0.13)" in order
     assert "1.59 h in the log (+154, +122 to +188 %)" in order
     assert "easy (-3.20, -3.73 to -2.73)" in beside
-    assert "queue 2 (6.61 h instead of 1.67 h)" in groups
+    assert "1 of 2 queues (worst: 2, 6.61 h instead of 1.67 h)" in groups
     assert "2.71 h" in change

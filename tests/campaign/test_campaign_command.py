@@ -129,6 +129,9 @@ def test_a_dry_run_runs_nothing(study: CampaignFolder) -> None:
     done = study.run("--dry-run", "--jobs", "1")
     assert count_runs(done) == (6, 2)
     assert done.stdout.count("missing:") == 4
+    first, axis, *_ = done.stdout.splitlines()
+    assert first.startswith("estimate: ")
+    assert axis == "first: 60, 40"
     assert "for 2 runs, 1 at" in done.stdout
 
 

@@ -161,6 +161,51 @@ def test_a_file_extends_another(tmp_path: Path) -> None:
     assert [run.settings.scheduler for run in campaign.runs] == ["easy", "easy", "fcfs", "fcfs"]
 
 
+VARIANTS = """\
+[run]
+log = "sample"
+nodes = 32
+change = ["as it is", "more"]
+policy = ["site", "EASY"]
+[policy.site]
+scheduler = "fcfs"
+[policy.EASY]
+scheduler = "easy"
+[change."as it is"]
+[change.more]
+nodes = 64
+"""
+
+
+def test_a_variant_replaces_a_plain_option_of_the_runs(tmp_path: Path) -> None:
+    """The name of the variant is the label, and not the option."""
+    runs = read(tmp_path, VARIANTS).runs
+    assert [(run.labels["change"], run.settings.nodes) for run in runs[::2]] == [
+        ("as it is", 32),
+        ("more", 64),
+    ]
+    assert "nodes" not in runs[0].labels
+
+
+def test_an_axis_is_suggested_for_a_typo(tmp_path: Path) -> None:
+    text = VARIANTS.replace("nodes = 32", 'nodes = 32\nchanges = ["more"]')
+    with pytest.raises(CampaignFileError, match=r"'changes' \(did you mean 'change'"):
+        read(tmp_path, text)
+
+
+def test_options_that_are_set_twice(tmp_path: Path) -> None:
+    """The message names both places."""
+    axis = VARIANTS.replace("nodes = 32", "nodes = [32]")
+    with pytest.raises(CampaignFileError, match=r"set by \[change.more\] and by \[run\]"):
+        read(tmp_path, axis)
+    turned = VARIANTS.replace("change = [", "x = [").replace("[change.", "[x.")
+    policy = turned.replace("nodes = 64", 'scheduler = "easy"').replace("policy =", "change =")
+    with pytest.raises(CampaignFileError) as caught:
+        read(tmp_path, policy.replace("[policy.", "[change."))
+    advice = "remove one of them, or make it a value of 'x': a table [x.site]"
+    assert f"'scheduler' is set by [change.site] and by [x.more]: {advice}" in str(caught.value)
+
+
 def test_options_of_plug_ins_are_merged_and_can_be_axes(tmp_path: Path) -> None:
     campaign = read(
         tmp_path,

@@ -24,9 +24,12 @@ from helpers.calling import command
 from helpers.campaigns import in_this_process
 from helpers.made_up_campaign import one_row, table_of
 from helpers.made_up_site import (
+    EASY,
     FEWER,
     MORE,
     TURNED,
+    Campaign,
+    interval,
     made_up,
     of,
     one_run,
@@ -195,27 +198,34 @@ SIDES = ("low", "high")
 MEASURES = ("bias", "relative_bias", "rank_correlation")
 NO_INTERVALS = {f"{side}_{name}": nan for side in SIDES for name in MEASURES}
 """Of few weeks; then only what is plainly poor is called so."""
+POOR = "**Do not use these results: the replay waits 1.05 h on average, your log 1 h;"
 
 
 @pytest.mark.parametrize(
-    ("numbers", "said"),
+    ("numbers", "said", "warning"),
     [
-        (replay(share_explained=-0.5, low_share_explained=-0.7, high_share_explained=-0.3), "**M"),
-        (replay(), "level and order"),
-        (replay(low_rank_correlation=0.5), "in part"),
-        (replay(low_relative_bias=-0.3), "in part"),
-        ({}, "not known"),
-        (replay(**NO_INTERVALS), "in part"),
-        (replay(**NO_INTERVALS, relative_bias=0.4), "in part"),
-        (replay(**NO_INTERVALS, relative_bias=-0.6), "**Mind"),
-        (replay(**NO_INTERVALS, rank_correlation=-0.1), "**Mind"),
-        (replay(**NO_INTERVALS, share_explained=-40.0), "**Mind"),
+        (replay(**interval("share_explained", -0.7, -0.5, -0.3)), "level of waits is", POOR),
+        (replay(), "so the level of waits is reproduced. The order of waits is reproduced (", ""),
+        (replay(low_rank_correlation=0.5), "The order of waits is reproduced in part", ""),
+        (replay(low_relative_bias=-0.3), "inconclusive whether the level of waits", ""),
+        ({}, "not known", "**It is not known"),
+        (replay(**NO_INTERVALS), "fewer than 5 weeks", ""),
+        (replay(**NO_INTERVALS, relative_bias=0.4), "fewer than 5 weeks", ""),
+        (replay(**NO_INTERVALS, relative_bias=-0.6), "another site than yours", POOR),
+        (replay(**NO_INTERVALS, rank_correlation=-0.1), "another site than yours", POOR),
+        (replay(**NO_INTERVALS, share_explained=-40.0), "another site than yours", POOR),
     ],
 )
-def test_how_well_the_record_is_reproduced(numbers: dict[str, float], said: str) -> None:
+def test_how_well_the_record_is_reproduced(
+    numbers: dict[str, float], said: str, warning: str
+) -> None:
+    """The answer begins with a warning, also in the caption, if the replay is another site."""
     made = of(TURNED, **numbers)
     assert said in made.summary
+    assert made.answer.startswith(warning or "- **")
     assert MORE in made.answer
+    assert made.main_figure is not None
+    assert made.main_figure.caption.startswith("**Do not use") is (warning == POOR)
 
 
 # What is called a change ------------------------------------------------------------------------
@@ -234,10 +244,45 @@ def test_a_change_that_the_replay_cannot_tell_is_no_answer() -> None:
     """The replay may be off by 45 min: of 3 h a fifth is 36 min, which is less, and half is not."""
     bias = {"bias": 600.0, "low_bias": -600.0, "high_bias": 2700.0}
     made = of({(MORE, "rigid"): 0.5, (MORE, "fluid"): 0.8}, **replay(**bias))
-    assert "within the error of the replay: fluid" in made.answer
+    line = "20 to 50 % shorter; clear for rigid; within the error of the replay for fluid."
+    assert made.answer.startswith(f"- **{MORE}**: {line}")
+    assert f"- **{EASY}**: 0 %; inconclusive for all users." in made.answer
     made = of({(MORE, "rigid"): 0.9, (MORE, "fluid"): 0.8}, **replay(**bias))
     row = one_row(table_of(made, "changes_sample").frame, change=MORE, users="fluid")
     assert row[["wait_more", "wait_more_low"]].tolist() == pytest.approx([-0.6, -0.993], abs=1e-3)
+
+
+def test_an_error_that_exceeds_the_whole_wait() -> None:
+    """Fluid users wait 3 h, and the replay may be off by 4 h: no shorter wait can be clear."""
+    bias = {"bias": 600.0, "low_bias": -600.0, "high_bias": 4 * HOUR}
+    made = of({(MORE, "rigid"): 0.1, (MORE, "fluid"): 0.1, (FEWER, "rigid"): 2.0}, **replay(**bias))
+    assert (
+        "90 % shorter; inconclusive (the replay's error is as large as the whole wait) for "
+        in made.answer
+    )
+    assert f"- **{FEWER}**: 0 to 100 % longer; within the error of the replay for r" in made.answer
+
+
+def test_job_sizes_that_lose() -> None:
+    """Wide jobs wait longer with more nodes, where all jobs together wait less."""
+    slow = {"wait_wide": 12 * HOUR}
+    made = of(TURNED, numbers={(MORE, "rigid"): slow})
+    assert f"wide jobs with **{MORE}** (rigid: +300 %)" in made.answer
+    assert "Who loses" not in of({(FEWER, "rigid"): 2.0, (FEWER, "fluid"): 2.0}).answer
+
+
+def test_equal_policies_are_two_changes() -> None:
+    """The study has FCFS; a site with the same policy has the same runs as it is."""
+    runs = made_up(TURNED)
+    campaign = Campaign(runs)
+    as_it_is = [at for at, run in enumerate(runs) if run["change"] == "as it is"]
+    first = [at for at in as_it_is if runs[at]["policy"] == "site"]
+    for at, same in zip(first, [at for at in as_it_is if runs[at]["policy"] == EASY], strict=True):
+        campaign.planned[same] = (campaign.planned[at][0], campaign.planned[same][1])
+        campaign.runs.loc[same, "folder"] = str(campaign.planned[at][0])
+        campaign.runs.loc[same, "wait"] = campaign.runs.loc[at, "wait"]
+    made = report(campaign)  # type: ignore[arg-type]
+    assert f"- **{EASY}**: equal for all users." in made.answer
 
 
 # Work -------------------------------------------------------------------------------------------

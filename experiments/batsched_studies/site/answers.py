@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import isfinite, isnan
 
 from batsched_py.calibration.verdict import format_number
@@ -16,9 +15,12 @@ from batsched_studies.site import cases as c
 TAKEN, LESS, MORE, OPEN = "taken", "less", "more", "open"
 SMALL, SAME = "small", "same"
 """A change smaller than the error of the replay may be; and no change at all."""
+HIDDEN = "hidden"
+"""Shorter waits of users whose whole wait is hardly larger than the error of the replay may be."""
+_NEARLY_ALL = 0.9
 DEPENDS, SOME, NONE = "depends", "some", "none"
 """Several kinds of users: less or more, clear for some only, clear for none (several reasons)."""
-_ORDER = (LESS, MORE, DEPENDS, SOME, SMALL, SAME, OPEN, NONE, TAKEN)
+_ORDER = (LESS, MORE, DEPENDS, SOME, SMALL, HIDDEN, SAME, OPEN, NONE, TAKEN)
 _LEAST_TAKEN = 0.01
 """If less than this share of work is missing in rigid replay, the report does not mention it."""
 
@@ -42,7 +44,10 @@ def judge_wait(case: c.Case, least: float) -> str:
         found = find_direction(ratio)
     else:
         found = MORE if more.above(0) else LESS if more.below(0) else OPEN
-    return SMALL if found != OPEN and abs(more.value) < least else found
+    if found == OPEN or abs(more.value) >= least:
+        return found
+    hidden = found == LESS and _NEARLY_ALL * case.base.mean(c.WAIT).value < least
+    return HIDDEN if hidden else SMALL
 
 
 def combine_answers(found: set[str]) -> str:
@@ -55,25 +60,53 @@ def combine_answers(found: set[str]) -> str:
 
 
 def write_headline(runs: Runs) -> str:
-    """Return a list of the changes that shorten waits, lengthen them, or are inconclusive.
+    """Return a line for each change: by how much waits differ, and for which users that is clear.
 
-    Changes that take work from the users come last; their waits are judged only if longer.
+    Clear changes come first, and changes that take work from the users last, whose shorter waits
+    are not judged. A last line names the job sizes that lose.
     """
     by_change = _by_change(runs)
     if not by_change:
         return TEXTS["only_base" if runs.where(change=c.AS_IT_IS) else "no_base"]
-    least, missing = fidelity.find_least_change(runs) / HOUR, describe_lost_work(runs)
-    groups: dict[str, list[str]] = {}
+    least, lost = fidelity.find_least_change(runs) / HOUR, describe_lost_work(runs)
+    lines = []
     for change, cases in by_change.items():
-        kind, words = _answer(cases, least)
-        if change in missing and kind != MORE:
-            kind = TAKEN  # shorter waits of the other users are no gain
-        inside = "; ".join(filter(None, (missing.get(change), words)))
-        groups.setdefault(kind, []).append(f"**{change}**{f' ({inside})' * bool(inside)}")
+        found = {case.users: judge_wait(case, least) for case in cases}
+        kind = combine_answers({*found.values()})
+        taken = lost.get(change, "")
+        if taken and kind != MORE:
+            kind, words = TAKEN, TEXTS["not_judged"].format(lost=taken)
+        else:
+            words = "; ".join(filter(None, (_describe_states(found), taken)))
+        idle = [case.users for case in cases if case.base.mean(c.WAIT).value == 0]
+        note = f"; {TEXTS['nobody_waits'].format(who=listed(idle))}" if idle else ""
+        size = f"{_describe_sizes(cases)}; " if kind != SAME else ""
+        lines.append((_ORDER.index(kind), f"- **{change}**: {size}{words}{note}."))
+    losers = describe_losers(runs, {*by_change} - {*lost})
     few = min(case.ratio(c.WAIT).nb for cases in by_change.values() for case in cases)
-    lines = [f"- {text}." for text in _texts("wait", groups)]
     hint = f"\n\n{TEXTS['few'].format(runs=few, fewest=FEWEST)}" if few < FEWEST else ""
-    return "\n".join(lines) + hint
+    ordered = [line for _, line in sorted(lines, key=lambda each: each[0])]
+    return "\n".join(filter(None, (*ordered, losers))) + hint
+
+
+def describe_losers(runs: Runs, changes: set[str]) -> str:
+    """Return a line on sizes of jobs that clearly wait longer while the mean wait does not."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for case in c.find_cases(runs):
+        if case.change not in changes or case.ratio(c.WAIT).above(1):
+            continue
+        for size in c.SIZES:
+            ratio = case.ratio(size)
+            if ratio.above(1):
+                words = f"{case.users}: {100 * (ratio.value - 1):+.0f} %"
+                found.setdefault((size, case.change), []).append(words)
+    who = [
+        TEXTS["loser"].format(
+            size=TEXTS[f"size_{size}"], change=change, change_of=", ".join(of_users)
+        )
+        for (size, change), of_users in found.items()
+    ]
+    return TEXTS["losers"].format(who="; ".join(who)) if who else ""
 
 
 def describe_utilisation(runs: Runs) -> str:
@@ -84,7 +117,11 @@ def describe_utilisation(runs: Runs) -> str:
         if kind in (LESS, MORE):
             words = f"**{change}** ({_least_to_most(cases, c.BUSY)})"
             groups.setdefault(kind, []).append(words)
-    text = "; ".join(_texts("busy", groups))
+    text = "; ".join(
+        TEXTS[f"busy_{kind}"].format(changes=listed(groups[kind]))
+        for kind in _ORDER
+        if kind in groups
+    )
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
@@ -95,25 +132,31 @@ def _by_change(runs: Runs) -> dict[str, list[c.Case]]:
     return found
 
 
-def _texts(of: str, groups: dict[str, list[str]]) -> list[str]:
-    return [
-        TEXTS[f"{of}_{kind}"].format(changes=listed(groups[kind]))
-        for kind in _ORDER
-        if kind in groups
-    ]
+def _describe_states(found: dict[str, str]) -> str:
+    """Return for which kinds of users an answer is clear, and why it is not for others."""
+    by_words: dict[str, list[str]] = {}
+    either = {LESS, MORE} <= {*found.values()}
+    for users, state in found.items():
+        begin = "either" if either and state in (LESS, MORE) else "state"
+        by_words.setdefault(TEXTS[f"{begin}_{state}"], []).append(users)
+    if len(by_words) == 1 and len(found) > 1:
+        return f"{next(iter(by_words))} for {TEXTS['for_all']}"
+    return "; ".join(f"{words} for {listed(kinds)}" for words, kinds in by_words.items())
 
 
-def _answer(cases: list[c.Case], least: float) -> tuple[str, str]:
-    """Return how the mean wait changes for all kinds of users, and by how much or for whom."""
-    found = {case.users: judge_wait(case, least) for case in cases}
-    kind = combine_answers({*found.values()})
-    if kind in (DEPENDS, SOME, NONE):
-        words = ", ".join(_each(found))
-    else:
-        words = "" if kind == SAME else _least_to_most(cases, c.WAIT)
-    idle = [case.users for case in cases if case.base.mean(c.WAIT).value == 0]
-    note = TEXTS["nobody_waits"].format(who=listed(idle)) if idle else ""
-    return kind, "; ".join(filter(None, (words, note)))
+def _describe_sizes(cases: list[c.Case]) -> str:
+    """Return the smallest and the largest change of the mean wait: ``52 to 73 % shorter``."""
+    sizes = [100 * (case.ratio(c.WAIT).value - 1) for case in cases]
+    if not all(map(isfinite, sizes)):
+        return _least_to_most(cases, c.WAIT)
+    low, high = min(sizes), max(sizes)
+    if round(low) == round(high) == 0:
+        return "0 %"
+    if round(low) < 0 < round(high):
+        return f"{low:+z.0f} to {high:+z.0f} %"
+    ends = sorted({f"{abs(size):.0f}" for size in (low, high)}, key=float)
+    key = "shorter" if high <= 0 else "longer"
+    return TEXTS[key].format(size=f"{' to '.join(ends)} %")
 
 
 def _least_to_most(cases: list[c.Case], name: str) -> str:
@@ -135,14 +178,6 @@ def _least_to_most(cases: list[c.Case], name: str) -> str:
 
 def _in_time(hours: float) -> str:
     return f"{format_duration(abs(hours) * HOUR)} {'more' if hours > 0 else 'less'}"
-
-
-def _each(found: dict[str, str]) -> Iterator[str]:
-    by_state: dict[str, list[str]] = {}
-    for users, state in found.items():
-        by_state.setdefault(state, []).append(users)
-    for state, kinds in by_state.items():
-        yield f"{TEXTS[f'each_{state}']}: {listed(kinds)}"
 
 
 def describe_lost_work(runs: Runs) -> dict[str, str]:

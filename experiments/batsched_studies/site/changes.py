@@ -7,7 +7,7 @@ several if a campaign crosses them (``EASY, 25 % more nodes``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -45,13 +45,17 @@ def read(results: CampaignResults) -> list[tuple[str, Runs]]:
     frame = results.runs
     if frame.empty:
         return []
-    of_logs: dict[Any, dict[str, Labels]] = {}
+    of_logs: dict[Any, list[tuple[str, Labels]]] = {}
     for folder, planned in results.planned:
         labels = {_FORMER.get(name, name): value for name, value in planned.items()}
-        of_logs.setdefault(labels.get(LOG), {})[str(folder)] = labels
-    called = {folder: of for labels in of_logs.values() for folder, of in _called(labels).items()}
+        of_logs.setdefault(labels.get(LOG), []).append((str(folder), labels))
+    called: dict[str, list[Labels]] = {}  # two equal policies have one folder
+    for planned_runs in of_logs.values():
+        for name, of in _called(planned_runs):
+            called.setdefault(name, []).append(of)
+    of_rows = [called[str(folder)].pop(0) for folder in frame["folder"]]
     for column in (CHANGE, USER_KIND, KIND, USER_SET):
-        frame = frame.assign(**{column: [called[str(at)][column] for at in frame["folder"]]})
+        frame = frame.assign(**{column: [of[column] for of in of_rows]})
     runs, logs = Runs(frame, QUANTITIES), shorten_names(of_logs)
     return [(logs[log], runs.where(log=log)) for log in runs.labels(LOG)]
 
@@ -63,19 +67,17 @@ def find_site_labels(labels: Iterable[Labels]) -> Labels:
     return next((of for of in as_it_is if of.get(POLICY) == SITE), next(iter(as_it_is), {}))
 
 
-def _called(planned: Mapping[str, Labels]) -> dict[str, Labels]:
-    """Return the change and the kind of users of each run of a log, by the folder of the run."""
-    runs = planned.values()
+def _called(planned: Sequence[tuple[str, Labels]]) -> Iterator[tuple[str, Labels]]:
+    """Yield the folder of each run of a log with the change and the kind of users of the run."""
+    runs = [labels for _, labels in planned]
     site, names = find_site_labels(runs), _names(runs)
     sets = {of.get(USER_SET) for of in runs if of.get(USER_KIND) != RECORDED}
-    called: dict[str, Labels] = {}
-    for folder, of in planned.items():
+    for folder, of in planned:
         others = {name: of.get(name) for name in names if of.get(name) != site.get(name)}
         change = format_labels(others, names) or AS_IT_IS if site else of.get(CHANGE)
         kind, drawn = of.get(USER_KIND), of.get(USER_SET)
         users = f"{kind}/{drawn}" if len(sets) > 1 and kind != RECORDED else kind
-        called[folder] = {CHANGE: change, USER_KIND: users, KIND: kind, USER_SET: drawn}
-    return called
+        yield folder, {CHANGE: change, USER_KIND: users, KIND: kind, USER_SET: drawn}
 
 
 def _names(runs: Collection[Labels]) -> dict[str, dict[Any, str]]:

@@ -15,25 +15,26 @@ from batsched_py.calibration.verdict import (
     ORDER_REPRODUCED,
     SAME_LEVEL,
     format_number,
-    format_percent,
 )
 from batsched_py.options.durations import format_duration
 from batsched_py.report import Table
-from batsched_py.report.kit import Interval, Runs, cells, slug
+from batsched_py.report.kit import Interval, Runs, cells
 from batsched_py.units import HOUR
 from batsched_studies.site import TEXTS
 from batsched_studies.site import cases as c
+from batsched_studies.site.interval_texts import with_intervals
 from batsched_studies.site.measures import FIDELITY
 
 POOR, PART, GOOD, UNKNOWN = "poor", "part", "good", "unknown"
 _AT_MOST = {"relative_bias": 0.3, "rank_correlation": 0.4, "share_explained": 1.0}
 """The interval to both sides that is assumed for a measure without one: the measure is then poor
 only if it is far off, and never good."""
+SIDES = ("simulated", "recorded")
 _MEASURES = (
     *("relative_bias", "rank_correlation", "near", "users_near", "backlog_correlation"),
     *("share_explained", "usual_share_explained"),
 )
-_SIDES = (
+_COMPARED = (
     *(("mean", c.WAIT, 1 / HOUR), ("median", "wait_median", 1 / HOUR)),
     *(("at_once", "at_once", 100.0), ("utilisation", c.BUSY, 100.0)),
 )
@@ -91,15 +92,30 @@ def describe_fidelity(runs: Runs) -> str:
     kind = judge_fidelity(runs)
     if kind == UNKNOWN:
         return TEXTS["fidelity_unknown"]
-    text = TEXTS[f"fidelity_{kind}"].format(
-        simulated=format_duration(read_measure(runs, "mean_simulated").value),
-        recorded=format_duration(read_measure(runs, "mean_recorded").value),
-        level=format_percent(read_measure(runs, "relative_bias")),
-        order=format_number(read_measure(runs, "rank_correlation")),
-        explained=format_number(read_measure(runs, "share_explained")),
+    simulated, recorded = (read_measure(runs, f"mean_{side}").value for side in SIDES)
+    text = TEXTS["fidelity"].format(
+        level=verdict.describe_level(simulated, recorded, read_measure(runs, "relative_bias")),
+        order=verdict.describe_order(read_measure(runs, "rank_correlation")),
     )
+    if kind == POOR:
+        explained = format_number(read_measure(runs, "share_explained"))
+        text = f"{text} {TEXTS['fidelity_poor'].format(explained=explained)}"
     hint = "" if isnan(find_least_change(runs)) else f" {TEXTS['rule_of_thumb']}"
     return f"{text} {verdict.describe_least_change(read_measure(runs, 'bias'))}.{hint}"
+
+
+def write_warning(runs: Runs) -> str:
+    """Return a warning if the replay differs from the log or is missing; else nothing."""
+    kind = judge_fidelity(runs)
+    if kind == UNKNOWN:
+        return TEXTS["fidelity_unknown"]
+    if kind != POOR:
+        return ""
+    simulated, recorded = (
+        format_duration(read_measure(runs, f"mean_{side}").value) for side in SIDES
+    )
+    order = f"{read_measure(runs, 'rank_correlation').value:.2f}"
+    return TEXTS["warning"].format(simulated=simulated, recorded=recorded, order=order)
 
 
 def count_compared(runs: Runs) -> str:
@@ -111,7 +127,7 @@ def count_compared(runs: Runs) -> str:
 def read_side(runs: Runs, which: str) -> dict[str, float]:
     """Return the ``recorded`` or ``simulated`` values with the names and units of the study."""
     return {
-        name: read_measure(runs, f"{what}_{which}").value * scale for what, name, scale in _SIDES
+        name: read_measure(runs, f"{what}_{which}").value * scale for what, name, scale in _COMPARED
     }
 
 
@@ -119,15 +135,15 @@ def make_table(log: str, runs: Runs) -> Table | None:
     """Return a table of the measures of fidelity; None if the log was not replayed."""
     if judge_fidelity(runs) == UNKNOWN:
         return None
-    rows, compared = list(_rows(runs)), count_compared(runs)
-    return TEXTS.table("fidelity", rows, slug("fidelity", log), log=log, compared=compared)
+    return with_intervals("fidelity", list(_rows(runs)), log, compared=count_compared(runs))
 
 
 def _rows(runs: Runs) -> Iterator[dict[str, Any]]:
     """Yield recorded and simulated values, then the measures of their agreement."""
     recorded, simulated = read_side(runs, "recorded"), read_side(runs, "simulated")
-    for what, name, _ in _SIDES:
+    for what, name, _ in _COMPARED:
         of_both = {"recorded": recorded[name], "simulated": simulated[name]}
         yield {"what": TEXTS[f"fidelity_{what}"], **of_both}
     for name in _MEASURES:
-        yield {"what": TEXTS[f"fidelity_{name}"], **cells(read_measure(runs, name), "measure")}
+        measured = cells(read_measure(runs, name), "measure", "measure_low", "measure_high")
+        yield {"what": TEXTS[f"fidelity_{name}"], **measured}

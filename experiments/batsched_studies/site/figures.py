@@ -13,7 +13,7 @@ import pandas as pd
 from batsched_py.report import Figure
 from batsched_py.report.kit import Chart, Runs, chart_cells, numbers, scale_of, slug
 from batsched_py.support import palette
-from batsched_studies.site import TEXTS
+from batsched_studies.site import TEXTS, fidelity
 from batsched_studies.site import cases as c
 
 _PANELS = (c.WAIT, c.WORK, c.BUSY)
@@ -53,7 +53,9 @@ def draw_answer(log: str, runs: Runs) -> Figure | None:
     chart = alt.hconcat(
         *(_panel(rows, name, order, kinds, first=name == panels[0]) for name in panels)
     )
-    return TEXTS.figure("answer", chart, slug("figure_answer", log), log=log)
+    is_poor = fidelity.judge_fidelity(runs) == fidelity.POOR
+    warning = TEXTS["caption_warning"] if is_poor else ""
+    return TEXTS.figure("answer", chart, slug("figure_answer", log), log=log, warning=warning)
 
 
 def _panel(

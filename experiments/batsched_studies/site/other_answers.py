@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from batsched_py.report import Table
-from batsched_py.report.kit import Interval, Runs, cells, slug
+from batsched_py.report.kit import Interval, Runs, cells
 from batsched_studies.site import TEXTS
 from batsched_studies.site import cases as c
 from batsched_studies.site.answers import LESS, MORE, OPEN, find_direction
+from batsched_studies.site.interval_texts import with_intervals
 
 _CHANCE = (0.05, 0.08)
 """The share of equal answers that the interval of few pairs calls different by chance. Simulations
@@ -100,4 +101,4 @@ def describe_differing(runs: Runs) -> str:
 def make_conclusion_table(log: str, runs: Runs) -> Table | None:
     """Return a table of the conclusions that differ between reacting users and rigid replay."""
     rows = [each.row for each in select_differing(pair_answers(runs))]
-    return TEXTS.table("conclusions", rows, slug("conclusions", log), log=log)
+    return with_intervals("conclusions", rows, log)

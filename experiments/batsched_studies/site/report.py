@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from batsched_py.report import CampaignResults, Report, Text
@@ -34,35 +34,37 @@ def _answer_in_words(logs: Sequence[tuple[str, Runs]]) -> str:
     """Return the answer for each log as text."""
     if not logs:
         return TEXTS["nothing"]
-    headlines = [(log, answers.write_headline(runs)) for log, runs in logs]
+    found = [(log, _warn(runs) + answers.write_headline(runs)) for log, runs in logs]
     if len(logs) == 1:
-        return headlines[0][1]
-    return "\n\n".join(f"**{log}**: {headline}" for log, headline in headlines)
+        return found[0][1]
+    return "\n\n".join(f"**{log}**\n\n{text}" for log, text in found)
+
+
+def _warn(runs: Runs) -> str:
+    warning = fidelity.write_warning(runs)
+    return f"{warning}\n\n" if warning else ""
 
 
 def _parts(
     log: str, runs: Runs, results: CampaignResults
-) -> Iterator[tuple[str, Iterator[Part | None]]]:
+) -> Iterator[tuple[str, Iterable[Part | None]]]:
     yield f"The answer: {log}", _answer(log, runs)
     yield f"How far to trust it: {log}", _fidelity(log, runs)
-    yield f"Its numbers: {log}", make_tables(log, runs, results)
+    for title, tables in make_tables(log, runs, results).items():
+        yield f"{title}: {log}", tables
 
 
 def _answer(log: str, runs: Runs) -> Iterator[Part | None]:
     yield draw_answer(log, runs)
     yield _text(write_cautions(runs))
     yield _text(_words(runs))
-    describe = (
-        answers.describe_present_waits,
-        answers.describe_utilisation,
-        answers.describe_submissions,
-    )
-    yield _text(_join(*(of(runs) for of in describe)))
+    yield _text(_join(answers.describe_utilisation(runs), answers.describe_submissions(runs)))
     yield make_conclusion_table(log, runs)
 
 
 def _fidelity(log: str, runs: Runs) -> Iterator[Part | None]:
-    yield _text(fidelity.describe_fidelity(runs))
+    describe = fidelity.describe_fidelity, answers.describe_present_waits
+    yield _text(_join(*(of(runs) for of in describe)))
     yield fidelity.make_table(log, runs)
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from batsched_py.report import CampaignResults, Table
-from batsched_py.report.kit import SEED, Interval, Runs, cells, mean_interval, slug
+from batsched_py.report.kit import SEED, Interval, Runs, cells, mean_interval
 from batsched_py.support.statistics import Floats
 from batsched_py.units import HOUR, MINUTE
 from batsched_studies.site import TEXTS, fidelity
 from batsched_studies.site import cases as c
-from batsched_studies.site.measures import USERS
+from batsched_studies.site.interval_texts import with_intervals
+from batsched_studies.site.measures import NARROW, USERS, WIDE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,21 +28,39 @@ _BASE = (
     *("wait_p90", c.SLOWDOWN, "at_once", "user_wait_median", "user_wait_p90", "user_wait_gini"),
     *("night", "weekend", "short", "refused", "at_limit"),
 )
+_SECTIONS = {
+    "Changes": ("changes",),
+    "Who waits longer": ("sizes", "partitions", "users"),
+    "Habits and limits": ("habits", "limits"),
+    "As it is": ("bases",),
+}
 _HABITS = ("night", "weekend", "short", "at_once")
 
 
-def make_tables(log: str, runs: Runs, results: CampaignResults) -> Iterator[Table | None]:
-    """Yield the tables of a log: changes, job sizes, partitions, users, habits and limits."""
-    for key, rows in (
-        ("changes", _changes(runs)),
-        ("sizes", _sizes(runs)),
-        ("partitions", _partitions(runs)),
-        ("users", _users(runs, results)),
-        ("habits", _habits(runs)),
-        ("limits", _limits(runs)),
-        ("bases", _bases(runs)),
-    ):
-        yield TEXTS.table(key, list(rows), slug(key, log), log=log, most=_MOST_PARTITIONS)
+def make_tables(log: str, runs: Runs, results: CampaignResults) -> dict[str, list[Table | None]]:
+    """Return the tables of a log by the titles of their sections."""
+    narrow, wide = (_bound(runs, share) for share in (NARROW, WIDE))
+    made = {
+        key: with_intervals(key, list(rows), log, most=_MOST_PARTITIONS, narrow=narrow, wide=wide)
+        for key, rows in (
+            ("changes", _changes(runs)),
+            ("sizes", _sizes(runs)),
+            ("partitions", _partitions(runs)),
+            ("users", _users(runs, results)),
+            ("habits", _habits(runs)),
+            ("limits", _limits(runs)),
+            ("bases", _bases(runs)),
+        )
+    }
+    return {title: [made[key] for key in keys] for title, keys in _SECTIONS.items()}
+
+
+def _bound(runs: Runs, share: float) -> str:
+    """Return a share of the machine as it is as text, in processors if their number is known."""
+    as_it_is = runs.where(change=c.AS_IT_IS).frame
+    if "nb_res" not in as_it_is or as_it_is.empty:
+        return f"1/{1 / share:g} of the machine"
+    return TEXTS["bound_processors"].format(processors=int(share * as_it_is["nb_res"].iloc[0]))
 
 
 def _labels(case: c.Case) -> dict[str, Any]:
