@@ -178,7 +178,7 @@ def _guessed_parts(
 def draft_lines(draft: MachineDraft, system: str) -> Iterator[str]:
     """Yield the lines of a machine file, with comments for the user who corrects it."""
     yield f"# Drafted by `batsched-py import {system}` from {draft.nb_jobs} jobs that ran."
-    yield "# Correct it: docs/how-to/machines.md has all keys."
+    yield "# Correct it: records show only what was used, and no limits of users."
     if draft.nb_without:
         yield f"# The partition of {draft.nb_without} of them is unknown."
     yield f'field = "{draft.field}"  # which field of the log numbers the partitions below'
