@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -214,6 +215,19 @@ def test_lines_below_a_value_stay_in_their_row() -> None:
 
 
 # Reports as files --------------------------------------------------------------------------------
+
+
+def test_cells_of_a_narrow_screen_have_whole_labels() -> None:
+    frame = pd.DataFrame({"log": ["KTH"], "ours": [1.0], "theirs": [2.0], "other": [1.0]})
+    shown = (
+        *(Column("log"), Column("ours", "makespan (d)", kind="ours")),
+        Column("theirs", "paper", kind="published"),
+        Column("other", "here - paper", kind="difference"),
+    )
+    html = render_page(Report("R", "", (Section("S", (Table("t", "T", frame, shown),)),)))
+    labels = re.findall('data-label="(.*?)"', html)
+    wanted = ["log", "makespan (d)", "makespan (d): paper", "makespan (d): here - paper"]
+    assert labels == wanted
 
 
 def test_every_table_and_figure_has_its_files(tmp_path: Path) -> None:

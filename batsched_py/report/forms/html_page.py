@@ -32,6 +32,7 @@ from batsched_py.report.formatting import (
     find_marked_cells,
     format_answer,
     format_heading,
+    format_headings,
     format_method,
     format_value,
     is_nothing,
@@ -192,11 +193,12 @@ def _table(table: Table) -> dict[str, Any]:
     columns = [
         {
             "title": format_heading(column),
+            "label": label,
             "kind": column.kind if compares else "",
             "numeric": is_numeric(table, column),
             "first": compares and _begins_group(shown, at),
         }
-        for at, column in enumerate(shown)
+        for at, (column, label) in enumerate(zip(shown, _labels(table), strict=True))
     ]
     emphasised = find_marked_cells(table)
     kept = table.frame.head(MOST_ROWS)
@@ -206,7 +208,7 @@ def _table(table: Table) -> dict[str, Any]:
     ]
     rows = [
         [
-            _cell(value, below, column, (at, place) in emphasised)
+            _cell(value, below, column, emphasised.get((at, place), ""))
             for place, ((value, below), column) in enumerate(zip(row, shown, strict=True))
         ]
         for at, row in enumerate(zip(*values, strict=True))
@@ -220,6 +222,21 @@ def _table(table: Table) -> dict[str, Any]:
     }
 
 
+def _labels(table: Table) -> list[str]:
+    """Return the headings for a narrow screen, where a cell does not stand below its heading.
+
+    A published number and a difference begin with the heading of the simulated number.
+    """
+    labels, group = [], ""
+    for column, heading in zip(table.shown, format_headings(table), strict=True):
+        title = format_heading(column)
+        if column.kind == "ours":
+            group = title
+        is_of_group = column.kind in ("published", "difference") and group not in ("", title)
+        labels.append(f"{group}: {title}" if is_of_group else heading)
+    return labels
+
+
 def _begins_group(shown: tuple[Column, ...], at: int) -> bool:
     """Return whether a simulated and published pair of columns begins here."""
     kind, before = shown[at].kind, shown[at - 1].kind if at else ""
@@ -229,7 +246,7 @@ def _begins_group(shown: tuple[Column, ...], at: int) -> bool:
     return not before or order.index(kind) < order.index(before)
 
 
-def _cell(value: Any, below: str, column: Column, emphasised: bool) -> dict[str, Any]:
+def _cell(value: Any, below: str, column: Column, emphasised: str) -> dict[str, Any]:
     sort = None
     if isinstance(value, Real) and not isinstance(value, bool) and not is_nothing(value):
         sort = repr(float(value))

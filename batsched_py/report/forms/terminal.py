@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
 _STYLES = {True: "green", False: "red", None: "yellow"}
 _KINDS: dict[Kind, str] = {"": "", "ours": "bold", "published": "cyan", "difference": "dim"}
+_MARKS = {"mark": "reverse", "better": "green", "worse": "red"}
 _GAP = 2
 """Blanks between two columns."""
 _UNLIMITED = 10_000
+_OF_FILES = 100
+"""Width of tables in a pipe or a file."""
 _TEXT = 24
 """Words of a text are broken into lines of this width, if there is not room for more."""
 
@@ -47,8 +50,8 @@ class _Column(msgspec.Struct, frozen=True):
     kind: Kind
     numeric: bool
     cells: list[str]
-    marks: frozenset[int]
-    """Rows to emphasise."""
+    marks: dict[int, str]
+    """Rows to emphasise, and how."""
 
     @property
     def wide(self) -> int:
@@ -91,10 +94,10 @@ def print_report(report: Report, console: Console) -> None:
 def print_table(table: Table, console: Console) -> None:
     """Print a table with its note.
 
-    On a terminal that is too narrow, headings are broken first, then the columns stand in several
-    blocks below each other. Elsewhere (a pipe, a file) the table is printed whole.
+    If the terminal is too narrow, headings are broken first, then the columns stand in several
+    blocks below each other. A pipe or a file counts as a terminal of 100 characters.
     """
-    width = console.width if console.is_terminal else _UNLIMITED
+    width = console.width if console.is_terminal else _OF_FILES
     for number, block in enumerate(_blocks(_columns(table), width)):
         console.print()
         title = one_line(table.title) + (" (continued)" if number else "")
@@ -112,7 +115,7 @@ def _columns(table: Table) -> list[_Column]:
             column.kind,
             is_numeric(table, column),
             list(cells),
-            frozenset(row for row, at in emphasised if at == place),
+            {row: kind for (row, at), kind in emphasised.items() if at == place},
         )
         for place, (title, column, cells) in enumerate(
             zip(format_headings(table), table.shown, texts, strict=True)
@@ -155,7 +158,7 @@ def _print_block(columns: Sequence[_Column], width: int, console: Console) -> No
     for at, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
         rich.add_row(
             *(
-                RichText(text, style="reverse" if at in column.marks else "")
+                RichText(text, style=_MARKS[column.marks[at]] if at in column.marks else "")
                 for text, column in zip(cells, columns, strict=True)
             )
         )
