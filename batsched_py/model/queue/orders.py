@@ -175,7 +175,11 @@ ORDERS: dict[str, Order] = {
 """Queue orders by name; estimates stand for run times."""
 
 OrderName = Annotated[
-    str, Meta(title="Order of the waiting jobs.", description=f"one of {', '.join(ORDERS)}")
+    str,
+    Meta(
+        title="Order of the waiting jobs (ffia: smallest area first).",
+        description=f"one of {', '.join(ORDERS)}",
+    ),
 ]
 """The type of a policy's option ``order``, with its help."""
 BackfillOrder = Annotated[
@@ -206,14 +210,16 @@ SAME_ORDERS = {
 """Our names of the orders by batsched's names (``fcfs`` and ``lcfs`` are the same)."""
 
 
+_OF_AREA = " (did you mean 'ffia', smallest area first, or 'largest_area'?)"
+
+
 def find_order(name: str, option: str = "order") -> Order:
     """Return the order called ``name``; raises :class:`UsageError` that names the ``option``."""
     names = [*ORDERS, *SAME_ORDERS]
     order = ORDERS.get(SAME_ORDERS.get(name, name)) if isinstance(name, str) else None
     if order is None:
-        raise UsageError(
-            f"{option}={name}{did_you_mean(str(name), names)}: expected one of {', '.join(names)}"
-        )
+        hint = _OF_AREA if "area" in str(name) else did_you_mean(str(name), names)
+        raise UsageError(f"{option}={name}{hint}: expected one of {', '.join(names)}")
     return order
 
 
