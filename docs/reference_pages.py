@@ -314,7 +314,16 @@ def make_plug_in_tables(group: str) -> str:
     counts = Counter(each[:3] for described in options.values() for each in described)
     shared = [option for option, count in counts.items() if count > 1]
     headings = ("option", "meaning", "allowed values", "default")
-    rows = [(_code(name), meaning, _allowed(values)) for name, meaning, values in shared]
+    rows = []
+    often = Counter(name for name, _, _ in shared)
+    for option in shared:
+        name, meaning, values = option
+        if often[name] > 1:  # with another meaning elsewhere
+            owners = [
+                of for of, described in options.items() if option in {e[:3] for e in described}
+            ]
+            meaning += f" Of {', '.join(map(_code, owners))}."
+        rows.append((_code(name), meaning, _allowed(values)))
     table = make_table(headings[:3], rows)
     parts = [
         "## Shared options",

@@ -193,8 +193,7 @@ FixedOrderName = Annotated[
     str,
     Meta(
         title="Order of the waiting jobs, which must not change with time.",
-        description="one of "
-        + ", ".join(name for name, order in ORDERS.items() if isinstance(order, FixedOrder)),
+        description=f"one of {', '.join(n for n in ORDERS if isinstance(ORDERS[n], FixedOrder))}",
     ),
 ]
 """The same of policies whose order must not change with the clock."""
@@ -210,15 +209,16 @@ SAME_ORDERS = {
 """Our names of the orders by batsched's names (``fcfs`` and ``lcfs`` are the same)."""
 
 
-_OF_AREA = " (did you mean 'ffia', smallest area first, or 'largest_area'?)"
-
-
 def find_order(name: str, option: str = "order") -> Order:
     """Return the order called ``name``; raises :class:`UsageError` that names the ``option``."""
     names = [*ORDERS, *SAME_ORDERS]
     order = ORDERS.get(SAME_ORDERS.get(name, name)) if isinstance(name, str) else None
     if order is None:
-        hint = _OF_AREA if "area" in str(name) else did_you_mean(str(name), names)
+        hint = (
+            " (ffia: smallest area first)"
+            if "area" in str(name)
+            else did_you_mean(str(name), names)
+        )
         raise UsageError(f"{option}={name}{hint}: expected one of {', '.join(names)}")
     return order
 
