@@ -306,6 +306,9 @@ _PLAIN = re.compile(r"max(imum)? |(mean of|mean share|weeks) (?!max|r / |1 )", r
 """Begin of formulas that repeat the meaning."""
 
 
+_MOST_OWNERS = 3
+
+
 def make_plug_in_tables(group: str) -> str:
     """Return the options of all policies or user models, those of several of them once."""
     key = {"policies": plugins.SCHEDULERS, "user-models": plugins.USERS}[group]
@@ -322,7 +325,8 @@ def make_plug_in_tables(group: str) -> str:
             owners = [
                 of for of, described in options.items() if option in {e[:3] for e in described}
             ]
-            meaning += f" Of {', '.join(map(_code, owners))}."
+            named = ", ".join(map(_code, owners)) if len(owners) <= _MOST_OWNERS else "the others"
+            meaning += f" Of {named}."
         rows.append((_code(name), meaning, _allowed(values)))
     table = make_table(headings[:3], rows)
     parts = [

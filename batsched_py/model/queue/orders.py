@@ -214,11 +214,7 @@ def find_order(name: str, option: str = "order") -> Order:
     names = [*ORDERS, *SAME_ORDERS]
     order = ORDERS.get(SAME_ORDERS.get(name, name)) if isinstance(name, str) else None
     if order is None:
-        hint = (
-            " (ffia: smallest area first)"
-            if "area" in str(name)
-            else did_you_mean(str(name), names)
-        )
+        hint = did_you_mean(str(name), names) if name != "area" else " (ffia: smallest area first)"
         raise UsageError(f"{option}={name}{hint}: expected one of {', '.join(names)}")
     return order
 
