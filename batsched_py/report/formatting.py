@@ -106,6 +106,21 @@ def format_headings(table: Table) -> list[str]:
     ]
 
 
+def format_full_headings(table: Table) -> list[str]:
+    """Return headings that are clear alone: on a narrow screen columns do not stand side by side.
+
+    A published number and a difference begin with the heading of the simulated number.
+    """
+    headings, group = [], ""
+    for column, heading in zip(table.shown, format_headings(table), strict=True):
+        title = format_heading(column)
+        if column.kind == "ours":
+            group = title
+        is_of_group = column.kind in ("published", "difference") and group not in ("", title)
+        headings.append(f"{group}: {title}" if is_of_group else heading)
+    return headings
+
+
 def format_rows(table: Table) -> list[list[str]]:
     """Return the shown cells of all rows as texts."""
     columns = [

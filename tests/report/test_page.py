@@ -270,6 +270,16 @@ def printed(width: int = 80, *, terminal: bool = False) -> tuple[Console, io.Str
     return Console(file=text, width=width, force_terminal=terminal, **plain), text  # type: ignore[arg-type]
 
 
+def test_a_narrow_table_without_styles_has_stars_and_whole_headings() -> None:
+    frame = pd.DataFrame({"ours": [1.0, 3.0], "theirs": [1.0, 2.0]})
+    shown = (Column("ours", "wait", kind="ours"), Column("theirs", "paper", kind="published"))
+    console = Console(file=io.StringIO(), width=40)
+    print_table(Table("t", "T", frame, shown, marks=((0, "ours"),)), console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "wait: paper" in printed
+    assert printed.count("* 1.000") == printed.count("*: marked.") == 1
+
+
 def test_brackets_are_no_markup() -> None:
     console, text = printed()
     print_table(Table("t", "T [s]", pd.DataFrame({"x [red]": ["[bold]y[/bold]"]})), console)

@@ -31,8 +31,8 @@ from batsched_py.report.formatting import (
     WORDS,
     find_marked_cells,
     format_answer,
+    format_full_headings,
     format_heading,
-    format_headings,
     format_method,
     format_value,
     is_nothing,
@@ -198,7 +198,7 @@ def _table(table: Table) -> dict[str, Any]:
             "numeric": is_numeric(table, column),
             "first": compares and _begins_group(shown, at),
         }
-        for at, (column, label) in enumerate(zip(shown, _labels(table), strict=True))
+        for at, (column, label) in enumerate(zip(shown, format_full_headings(table), strict=True))
     ]
     emphasised = find_marked_cells(table)
     kept = table.frame.head(MOST_ROWS)
@@ -220,21 +220,6 @@ def _table(table: Table) -> dict[str, Any]:
         "csv": f"data:text/csv;charset=utf-8,{csv}",
         "left_out": len(table.frame) - len(kept),
     }
-
-
-def _labels(table: Table) -> list[str]:
-    """Return the headings for a narrow screen, where a cell does not stand below its heading.
-
-    A published number and a difference begin with the heading of the simulated number.
-    """
-    labels, group = [], ""
-    for column, heading in zip(table.shown, format_headings(table), strict=True):
-        title = format_heading(column)
-        if column.kind == "ours":
-            group = title
-        is_of_group = column.kind in ("published", "difference") and group not in ("", title)
-        labels.append(f"{group}: {title}" if is_of_group else heading)
-    return labels
 
 
 def _begins_group(shown: tuple[Column, ...], at: int) -> bool:
