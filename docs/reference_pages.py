@@ -306,7 +306,7 @@ _PLAIN = re.compile(r"max(imum)? |(mean of|mean share|weeks) (?!max|r / |1 )", r
 """Begin of formulas that repeat the meaning."""
 
 
-_MOST_OWNERS = 3
+_MOST_OWNERS = 2
 
 
 def make_plug_in_tables(group: str) -> str:
