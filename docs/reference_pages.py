@@ -306,6 +306,9 @@ _PLAIN = re.compile(r"max(imum)? |(mean of|mean share|weeks) (?!max|r / |1 )", r
 """Begin of formulas that repeat the meaning."""
 
 
+_MOST_OWNERS = 2
+
+
 def make_plug_in_tables(group: str) -> str:
     """Return the options of all policies or user models, those of several of them once."""
     key = {"policies": plugins.SCHEDULERS, "user-models": plugins.USERS}[group]
@@ -314,7 +317,17 @@ def make_plug_in_tables(group: str) -> str:
     counts = Counter(each[:3] for described in options.values() for each in described)
     shared = [option for option, count in counts.items() if count > 1]
     headings = ("option", "meaning", "allowed values", "default")
-    rows = [(_code(name), meaning, _allowed(values)) for name, meaning, values in shared]
+    rows = []
+    often = Counter(name for name, _, _ in shared)
+    for option in shared:
+        name, meaning, values = option
+        if often[name] > 1:  # with another meaning elsewhere
+            owners = [
+                of for of, described in options.items() if option in {e[:3] for e in described}
+            ]
+            named = ", ".join(map(_code, owners)) if len(owners) <= _MOST_OWNERS else "the others"
+            meaning += f" Of {named}."
+        rows.append((_code(name), meaning, _allowed(values)))
     table = make_table(headings[:3], rows)
     parts = [
         "## Shared options",

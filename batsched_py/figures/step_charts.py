@@ -62,7 +62,7 @@ class Steps(msgspec.Struct, frozen=True, eq=False):
         """Sentences on how the steps were thinned; none if they were not."""
         if not self.thinned:
             return []
-        return [f"means over {PARTS} equal parts of {self.nb_steps:,} steps; band: least to most"]
+        return [f"curves are means over {PARTS} equal periods, bands the range in each"]
 
     def highest(self, name: str) -> float:
         """Return the greatest value of the function with this name."""

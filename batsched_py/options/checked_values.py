@@ -6,6 +6,7 @@ checks them; this module says what was seen, where, what was expected, and which
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
@@ -44,6 +45,7 @@ _WORDS: dict[Any, str] = {
     dict: "names and values",
     Mapping: "names and values",
 }
+_TIME = re.compile(r"[\d.]+ ?(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)")
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 _BOUNDS |= {"min_length": "of length at least", "max_length": "of length at most"}
 
@@ -140,7 +142,10 @@ def _find(value: Any, type: Any, where: str, sign: str = " = ") -> str | None:
             faults = (_find(item, get_args(each)[0], f"{where} {at}") for at, item in items)
             if fault := _first(faults):
                 return fault
-    return f"{where}{sign}{quote(value)}{_hint(value, type)}: expected {describe_type(type)}"
+    expected = describe_type(type)
+    if _looks_like_time(value) and float in map(_without_notes, _alternatives(type)):
+        expected += " (seconds?)"
+    return f"{where}{sign}{quote(value)}{_hint(value, type)}: expected {expected}"
 
 
 def _hint(value: Any, type: Any) -> str:
@@ -151,6 +156,11 @@ def _hint(value: Any, type: Any) -> str:
         return f" (did you mean {text!r}?)"
     choices = [str(text) for each in _alternatives(type) for text in find_choices(each)]
     return did_you_mean(value, choices) if isinstance(value, str) else ""
+
+
+def _looks_like_time(value: Any) -> bool:
+    """Return whether a value is a text such as ``12h`` or ``2 days``."""
+    return isinstance(value, str) and bool(_TIME.fullmatch(value))
 
 
 def _parse(type: type[Any], value: Any) -> Any:

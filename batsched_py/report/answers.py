@@ -13,10 +13,11 @@ from batsched_py.support.statistics import Interval
 
 INCONCLUSIVE = "inconclusive"
 """The word for a difference whose 95 % interval contains 0."""
+_MOST_PLACES = 3
 _MOST_CASES = 4
 """More cases are counted, not listed."""
 ANSWERED = ("mean_bounded_slowdown", "max_waiting_time")
-"""Metrics of an answer, after the main one and the lateness of users who react."""
+"""Metrics of an answer, after the main one, the lateness of users who react, and the waits."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -126,8 +127,9 @@ def count_places(value: float) -> int:
 
 
 def format_signed(value: float, places: int) -> str:
-    """Return a number with its sign; a rounded 0 has both."""
-    text = f"{value:+.{places}f}"
+    """Return a number with its sign, and with more digits if they show that it is not 0."""
+    enough = (at for at in range(places, _MOST_PLACES + 1) if float(f"{value:.{at}f}"))
+    text = f"{value:+.{next(enough, places)}f}"
     if not float(text):
-        return f"\N{PLUS-MINUS SIGN}{text[1:]}"
+        return text[1:]
     return text.replace("-", "\N{MINUS SIGN}")

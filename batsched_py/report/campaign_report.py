@@ -24,7 +24,7 @@ from batsched_py.report.campaign_axes import (
     format_labels,
     shorten_names,
 )
-from batsched_py.report.document import Figure, Part, Report, Table, Text
+from batsched_py.report.document import Figure, Part, Report, Table
 from batsched_py.report.formatting import to_italics
 from batsched_py.report.kit.selection import Runs, slug
 from batsched_py.report.kit.tables import sections
@@ -188,6 +188,12 @@ EQUAL_RUNS = (
     f"on the seed. {_SHAKE}; drawn users (such as `feedback` with `resampled = true`) differ by "
     "seed."
 )
+ONLY_ORDER = (
+    "**The intervals cover only the order of simultaneous events.** Other weeks or other users may "
+    "change the numbers by more."
+)
+_OTHER_JOBS = 1.1
+"""Ratio of numbers of jobs from which user models are said to submit other jobs."""
 FEW_RUNS = (
     f"**Fewer than {FEWEST} repetitions, so the effect of chance is unknown.** Set `replications` "
     "or `shake` in the campaign file."
@@ -204,11 +210,10 @@ def make_plain_report(results: CampaignResults) -> Report:
     runs = fill_labels(runs, axes.labels)
     main = choose_metrics(runs, choose_main_metrics(results.metric, find_reaction(runs)))
     further = choose_metrics(runs, [name for name in FURTHER if name not in {m.name for m in main}])
-    matrices = list(_matrices(runs, axes, main))
-    tables = [matrix for matrix in matrices if isinstance(matrix, Table)]
+    tables = list(_matrices(runs, axes, main))
     figures = [_figure(runs, axes, metric) for metric in main[:_DRAWN]]
     parts: list[tuple[str, Iterable[Part | None]]] = [
-        ("Metrics", matrices),
+        ("Metrics", tables),
         ("Figures", figures),
         ("Grid sites", make_site_tables(results, axes)),
         ("Further metrics", [_further(runs, axes, further)]),
@@ -257,6 +262,29 @@ def _cautions(
         yield NO_GAIN
     if matrices and not has_intervals(matrices):
         yield _chance(runs, axes, metrics)
+    elif axes.repeats == ("shake",):
+        yield ONLY_ORDER
+    if words := _describe_other_jobs(runs, axes):
+        yield words
+
+
+def _describe_other_jobs(runs: pd.DataFrame, axes: CampaignAxes) -> str:
+    """Return that user models submit different numbers of jobs, as Markdown, or ""."""
+    parts = [runs[name].any() for name in ("warm_up", "cool_down") if name in runs]
+    if axes.users is None or "nb_jobs" not in runs or any(parts):  # then only a part is counted
+        return ""
+    kept = [label for label in axes.labels if label != axes.users]
+    pairs = runs.groupby([*kept, axes.users], sort=False, dropna=False)["nb_jobs"].mean()
+    by_model = pairs.groupby(axes.users, sort=False).mean()
+    if by_model.max() <= _OTHER_JOBS * by_model.min():
+        return ""
+    names = shorten_names(by_model.index)
+    counts = ", ".join(f"{to_italics(names[name])} {nb:,.0f}" for name, nb in by_model.items())
+    return (
+        f"**The user models submit different numbers of jobs** ({counts}), so lateness and "
+        "makespan cover different jobs. Compare policies within one user model. Across models, "
+        "compare `throughput_to_last_submission`."
+    )
 
 
 def _figure(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figure | None:
@@ -278,8 +306,8 @@ def _chance(runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetri
 
 def _matrices(
     runs: pd.DataFrame, axes: CampaignAxes, metrics: Sequence[ShownMetric]
-) -> Iterator[Part]:
-    """Yield a matrix for each user model, and how to interpret it if users react."""
+) -> Iterator[Table]:
+    """Yield a matrix for each user model; notes say how to interpret it if users react."""
     base = runs[axes.compared].iloc[0] if axes.compared is not None else None
     explained = set()
     for name, group in _facets(runs, axes):
@@ -290,8 +318,10 @@ def _matrices(
         of_group = {metric.name for metric in there}
         if reacting in REACTING and of_group & set(OF_REACTING_USERS) and reacting not in explained:
             names = ", ".join(_users_who(reacting, runs, axes))
-            yield Text(f"{to_italics(names)}: {REACTING[reacting]}")
+            explanation = f"\n\n{to_italics(names)}: {REACTING[reacting]}"
             explained.add(reacting)
+        else:
+            explanation = ""
         matrix = make_metric_matrix(
             group,
             axes,
@@ -301,7 +331,8 @@ def _matrices(
             base=base,
         )
         if matrix is not None:
-            yield matrix
+            note = f"{matrix.note}{explanation}".strip()
+            yield msgspec.structs.replace(matrix, note=note)
 
 
 def _users_who(reacting: bool | None, runs: pd.DataFrame, axes: CampaignAxes) -> list[str]:

@@ -47,6 +47,10 @@ class Table(msgspec.Struct, frozen=True):
     """Markdown below the table, for example units."""
     marks: tuple[tuple[int, str], ...] = ()
     """Cells to emphasise: row number in the frame, name of the column."""
+    better: tuple[tuple[int, str], ...] = ()
+    """Cells to show as an improvement, as in :attr:`marks`; a text in them says so, too."""
+    worse: tuple[tuple[int, str], ...] = ()
+    """Cells to show as the opposite."""
 
     def __post_init__(self) -> None:
         _check_name(self.name)

@@ -106,6 +106,21 @@ def format_headings(table: Table) -> list[str]:
     ]
 
 
+def format_full_headings(table: Table) -> list[str]:
+    """Return headings that are clear alone: on a narrow screen columns do not stand side by side.
+
+    A published number and a difference begin with the heading of the simulated number.
+    """
+    headings, group = [], ""
+    for column, heading in zip(table.shown, format_headings(table), strict=True):
+        title = format_heading(column)
+        if column.kind == "ours":
+            group = title
+        is_of_group = column.kind in ("published", "difference") and group not in ("", title)
+        headings.append(f"{group}: {title}" if is_of_group else heading)
+    return headings
+
+
 def format_rows(table: Table) -> list[list[str]]:
     """Return the shown cells of all rows as texts."""
     columns = [
@@ -125,10 +140,16 @@ def list_texts_below(table: Table, column: Column) -> list[str]:
     return table.frame[column.below].tolist() if column.below else [""] * len(table.frame)
 
 
-def find_marked_cells(table: Table) -> set[tuple[int, int]]:
-    """Return the emphasised cells, as numbers of the row and of the shown column."""
+def find_marked_cells(table: Table) -> dict[tuple[int, int], str]:
+    """Return the emphasised cells by numbers of the row and of the shown column, and how.
+
+    They are ``better`` or ``worse``, or a neutral ``mark``.
+    """
     at = {column.name: number for number, column in enumerate(table.shown)}
-    return {(row, at[name]) for row, name in table.marks if name in at}
+    kinds = {"mark": table.marks, "better": table.better, "worse": table.worse}
+    return {
+        (row, at[name]): kind for kind, cells in kinds.items() for row, name in cells if name in at
+    }
 
 
 def format_verdict(judged: Verdict) -> str:

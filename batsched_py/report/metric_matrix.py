@@ -21,7 +21,7 @@ from batsched_py.report.formatting import to_italics
 from batsched_py.report.kit.estimates import cells, mean_of_repeats
 from batsched_py.report.kit.selection import Runs, paired
 from batsched_py.report.less_work import describe_less_work
-from batsched_py.report.metric_words import ShownMetric, choose_metrics
+from batsched_py.report.metric_words import DEFAULT, ShownMetric, choose_metrics
 from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 from batsched_py.support.statistics import FEWEST, Interval, paired_difference, paired_ratio
 from batsched_py.units import HOUR
@@ -63,14 +63,22 @@ def make_metric_matrix(
         shown.append(
             Column(metric.name, metric.heading, metric.decimals, scale=metric.scale, below=below)
         )
-    decided = [
-        (at, metric.name)
-        for at, row in enumerate(rows)
-        for metric in metrics
-        if _change_in(row, metric.name).is_clear and not row["less_work"]
-    ]
+    decided: dict[str, list[tuple[int, str]]] = {"better": [], "worse": []}
+    for at, row in enumerate(rows):
+        for metric in metrics:
+            change = _change_in(row, metric.name)
+            if change.is_clear and not row["less_work"]:
+                decided.setdefault(metric.judge(change.value), []).append((at, metric.name))
     note = _note(rows, axes, metrics, base)
-    return Table(name, title, pd.DataFrame(rows), tuple(shown), note, tuple(decided))
+    return Table(
+        name,
+        title,
+        pd.DataFrame(rows),
+        tuple(shown),
+        note,
+        better=tuple(decided["better"]),
+        worse=tuple(decided["worse"]),
+    )
 
 
 def list_changes(matrix: Table, axes: CampaignAxes, metrics: Sequence[ShownMetric]) -> list[Change]:
@@ -79,8 +87,10 @@ def list_changes(matrix: Table, axes: CampaignAxes, metrics: Sequence[ShownMetri
         return []
     there = [metric for metric in metrics if f"{metric.name}_change" in matrix.frame]
     late = [metric for metric in there if metric.is_difference]
-    more = [metric for metric in there[1:] if metric.name in ANSWERED and metric not in late]
-    chosen = [*there[:1], *late, *more[len(late) :]][:_MOST_ANSWERED]
+    wanted = (DEFAULT, *ANSWERED[1:]) if late else (DEFAULT, *ANSWERED)
+    more = [metric for name in wanted for metric in there if metric.name == name]
+    by_name = {metric.name: metric for metric in (*there[:1], *late, *more)}
+    chosen = list(by_name.values())[:_MOST_ANSWERED]
     others = [label for label in axes.labels if label != axes.compared]
     varying = [
         label for label in others if matrix.frame[label].nunique() > 1 or label == axes.users
@@ -113,11 +123,13 @@ def has_intervals(tables: Sequence[Table]) -> bool:
     )
 
 
-def format_change(change: Interval, unit: str, *, nb_runs: int = 0, same: bool = False) -> str:
+def format_change(
+    change: Interval, unit: str, *, nb_runs: int = 0, same: bool = False, clear: str = ""
+) -> str:
     """Return a change as the lines below a number: ``+2.6 %``, then ``(+1.1 to +4.2)``.
 
-    Further lines mark an interval that contains 0, and a number of pairs below ``nb_runs``, the
-    number of runs. ``same``: all runs are equal.
+    Further lines have ``inconclusive`` for an interval that contains 0, else ``clear``, and a
+    number of pairs below ``nb_runs``, the number of runs. ``same``: all runs are equal.
     """
     if isnan(change.value):
         return ""
@@ -129,7 +141,7 @@ def format_change(change: Interval, unit: str, *, nb_runs: int = 0, same: bool =
         lines.append(
             f"({format_signed(change.low, places)} to {format_signed(change.high, places)})"
         )
-        lines += [] if change.is_clear else [INCONCLUSIVE]
+        lines += [clear] * bool(clear) if change.is_clear else [INCONCLUSIVE]
     if change.nb < nb_runs:
         lines.append(f"of {change.nb} pair{'s' if change.nb != 1 else ''}")
     return "\n".join(lines)
@@ -169,11 +181,14 @@ def _rows(
             is_first = own in ((), (base,))
             row["less_work"] = "" if is_first else describe_less_work(of_value.frame, first.frame)
             for metric in metrics:
-                row |= _cells(metric, of_value.frame, None if is_first else first.frame)
+                compared_with = None if is_first else first.frame
+                row |= _cells(metric, of_value.frame, compared_with, judged=not row["less_work"])
             yield row
 
 
-def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -> dict[str, Any]:
+def _cells(
+    metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None, *, judged: bool
+) -> dict[str, Any]:
     name = metric.name
     mean = mean_of_repeats(ours[name].astype(float))
     change, words = Interval(nan, nan, nan, 0), ""
@@ -185,7 +200,8 @@ def _cells(metric: ShownMetric, ours: pd.DataFrame, base: pd.DataFrame | None) -
         in_percent = Interval(value, low, high, change.nb)
         same = change.value == 0 and bool((pair[0] == pair[1]).all())
         unit = metric.unit if metric.is_difference else "%"
-        words = format_change(in_percent, unit, nb_runs=mean.nb, same=same)
+        clear = metric.judge(change.value) if judged else ""
+        words = format_change(in_percent, unit, nb_runs=mean.nb, same=same, clear=clear)
     of_change = f"{name}_change"
     row = cells(mean, name, f"{name}_low", f"{name}_high")
     ends = (f"{of_change}_low", f"{of_change}_high")
@@ -225,13 +241,9 @@ def _note(
         over = " and ".join(f"`{name}`" for name in axes.repeats)
         notes.append(
             f"In parentheses: its 95 % interval, over pairs of runs with the same {over}. "
-            f"*{INCONCLUSIVE.capitalize()}*: the interval contains 0. Marked: it does not."
+            f"*{INCONCLUSIVE.capitalize()}*: the interval contains 0. *Better*, *worse* and "
+            "other words: it does not."
         )
-        if axes.repeats == ("shake",):
-            notes.append(
-                "The interval covers only the order of simultaneous events: other weeks or other "
-                "users may differ by more."
-            )
     elif 1 < most < FEWEST:
         notes.append(f"{most} runs of each are too few for an interval: {FEWEST} are needed.")
     if any(_is_equal_in_all_pairs(row, metric) for row in rows for metric in metrics):

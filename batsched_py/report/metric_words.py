@@ -39,8 +39,8 @@ FURTHER = (
     *("multi_site_job_share", "multi_site_area_share", "away_area_share"),
 )
 _MISLEADS = (
-    "their mean wait alone misleads. Users who wait longer submit later, and so shorten the queue. "
-    "Read the mean wait together with the lateness (the delay of submissions against the log; "
+    "their mean waiting time alone misleads. Users who wait longer submit later, and so shorten "
+    "the queue. Read it together with the lateness (the delay of submissions against the log; "
     "negative: earlier) and the throughput."
 )
 REACTING = {
@@ -50,20 +50,24 @@ REACTING = {
 }
 """How to interpret waiting times if users react (True), or if that is unknown (None)."""
 _WORDS = {
-    "mean_waiting_time": ("mean wait", "From submission to start, mean over jobs."),
-    "max_waiting_time": ("longest wait", "From submission to start, the longest of all jobs."),
+    "mean_waiting_time": ("mean waiting time", "From submission to start, mean over jobs."),
+    "max_waiting_time": (
+        "max waiting time",
+        "From submission to start, the longest of all jobs.",
+    ),
     "mean_turnaround_time": (
         "mean turnaround time",
         "From submission to end (waiting and running), mean over jobs.",
     ),
     "mean_bounded_slowdown": (
-        "bounded slowdown",
+        "mean bounded slowdown",
         "Turnaround time divided by run time, mean over jobs; run times below 10 s count as 10 s. "
         "1: no job waits. Short jobs that wait dominate it.",
     ),
     "mean_slowdown_by_area": (
-        "slowdown by work",
-        "Turnaround time divided by run time; jobs are weighted by processors times run time.",
+        "mean slowdown by area",
+        "Turnaround time divided by run time; mean over jobs weighted by area (processors "
+        "times run time).",
     ),
     "utilisation": (
         "utilisation",
@@ -80,19 +84,28 @@ _WORDS = {
     "makespan": ("makespan", "From the first submission to the last end."),
     "mean_queue_length": ("mean queue length", "Waiting jobs, mean over time."),
     "mean_lateness": (
-        "lateness",
+        "mean lateness",
         "Simulated minus recorded submission time, mean over jobs; negative: earlier.",
     ),
     "jobs_per_session_think_20": (
-        "jobs per session",
-        "Jobs that a user submits within 20 min after the end of their previous job.",
+        "jobs per session (20 min)",
+        "Jobs that a user submits within 20 min after the end of their previous job, "
+        "whatever sessions the user model has.",
     ),
     "mean_activity_length": (
-        "mean activity",
+        "mean activity length",
         "From a user's first to last submission, mean over users.",
     ),
 }
 """By metric: the name that reports show, and its meaning in a sentence."""
+_BETTER = {
+    -1: (
+        *("mean_waiting_time", "max_waiting_time", "mean_turnaround_time"),
+        *("mean_bounded_slowdown", "mean_slowdown_by_area", "loss_of_capacity"),
+    ),
+    1: ("throughput_per_hour",),
+}
+"""By sign: metrics for which a change with this sign is an improvement, whatever users do."""
 _SYMBOLS = {
     "a": "submission of a job",
     "s": "its start",
@@ -132,6 +145,13 @@ class ShownMetric(msgspec.Struct, frozen=True):
             return "earlier", "later"
         is_time = self.unit in TIME_SYMBOLS.values()
         return ("shorter", "longer") if is_time else ("lower", "higher")
+
+    def judge(self, change: float) -> str:
+        """Return ``better`` or ``worse``, or the direction if the metric has no best value."""
+        for sign, names in _BETTER.items():
+            if self.name in names:
+                return "better" if change * sign > 0 else "worse"
+        return self.directions[int(change > 0)]
 
     def format(self, value: float) -> str:
         """Return a value in SI units as text with the shown unit, three significant digits."""

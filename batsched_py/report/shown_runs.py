@@ -55,7 +55,7 @@ class OneRun:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """The run as a table of one row: settings that are single values, and metrics."""
+        """The run as a table of one row: single settings, options as JSON, and metrics."""
         settings = self.result.settings
         row: dict[str, Any] = {
             "nb_res": settings["nb_processors"],
@@ -67,6 +67,11 @@ class OneRun:
             name: value
             for name, value in settings.get("run", {}).items()
             if not isinstance(value, dict | list)
+        }
+        row |= {
+            name: msgspec.json.encode(settings["run"][name]).decode()
+            for name in ("scheduler_options", "user_options")
+            if settings.get("run", {}).get(name)
         }
         return pd.DataFrame([row | self.result.measured["overall"]])
 

@@ -66,9 +66,9 @@ def test_each_policy_stands_beside_the_first_one_of_its_log() -> None:
         ends = (row[name], row[f"{name}_low"], row[f"{name}_high"])
         assert ends == (expected.value - 1, expected.low - 1, expected.high - 1)
         assert row["mean_waiting_time"] == sum(waits["mine", log]) / 5
-    assert rows[1]["mean_waiting_time_words"] == f"{MINUS}50 %\n({MINUS}59 to {MINUS}39)"
-    assert rows[3]["mean_waiting_time_words"].splitlines()[::2] == ["±0 %", INCONCLUSIVE]
-    assert matrix.marks == ((1, "mean_waiting_time"),)
+    assert rows[1]["mean_waiting_time_words"] == f"{MINUS}50 %\n({MINUS}59 to {MINUS}39)\nbetter"
+    assert rows[3]["mean_waiting_time_words"].splitlines()[::2] == ["0 %", INCONCLUSIVE]
+    assert matrix.better == ((1, "mean_waiting_time"),)
     assert all(isnan(rows[at]["mean_waiting_time_change"]) for at in (0, 2))
 
 
@@ -81,6 +81,18 @@ def test_runs_are_paired_by_replication_and_not_by_place() -> None:
     assert row["mean_waiting_time_words"].splitlines()[1] == f"({MINUS}50 to {MINUS}50)"
 
 
+def test_a_clear_change_is_better_or_worse_or_has_a_direction() -> None:
+    low, high = [1.0, 1.1, 1.2, 1.1, 1.0], [2.0, 2.2, 2.3, 2.2, 2.0]
+    cells = ((1, "mean_waiting_time"),)
+    shorter = matrix_of({("easy", "KTH"): high, ("mine", "KTH"): low})
+    assert (shorter.better, shorter.worse, shorter.marks) == (cells, (), ())
+    longer = matrix_of({("easy", "KTH"): low, ("mine", "KTH"): high})
+    assert (longer.better, longer.worse, longer.marks) == ((), cells, ())
+    busier = matrix_of({("easy", "KTH"): low, ("mine", "KTH"): high}, "utilisation")
+    assert (busier.better, busier.worse, busier.marks) == ((), (), ())
+    assert busier.frame["utilisation_words"][1].endswith("\nhigher")
+
+
 def test_lateness_changes_by_hours_and_not_by_a_share_of_what_may_be_0() -> None:
     late = {
         ("easy", "KTH"): [at * HOURS for at in (-2.0, 0.0, 2.0, 1.0, 1.0)],
@@ -90,8 +102,8 @@ def test_lateness_changes_by_hours_and_not_by_a_share_of_what_may_be_0() -> None
     row = matrix.frame.to_dict("records")[1]
     expected = paired_difference(late["mine", "KTH"], late["easy", "KTH"])
     assert row["mean_lateness_change"] == expected.value == 3 * HOURS
-    assert row["mean_lateness_words"] == "+3.0 h\n(+2.4 to +3.6)"
-    assert format_headings(matrix) == ["policy", "lateness [h]"]
+    assert row["mean_lateness_words"] == "+3.0 h\n(+2.4 to +3.6)\nlater"
+    assert format_headings(matrix) == ["policy", "mean lateness [h]"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +111,8 @@ def test_lateness_changes_by_hours_and_not_by_a_share_of_what_may_be_0() -> None
     [
         (Interval(2.64, nan, nan, 1), "+2.6 %"),
         (Interval(-0.0512, nan, nan, 1), f"{MINUS}0.05 %"),
-        (Interval(0.0001, nan, nan, 1), "±0.00 %"),
+        (Interval(0.0001, nan, nan, 1), "0.00 %"),
+        (Interval(-2.0, -4.0, -0.02, 5), f"{MINUS}2.0 %\n({MINUS}4.0 to {MINUS}0.02)"),
         (Interval(2.64, 1.01, 4.2, 5), "+2.6 %\n(+1.0 to +4.2)"),
         (Interval(2.64, -1.01, 4.2, 5), f"+2.6 %\n({MINUS}1.0 to +4.2)\n{INCONCLUSIVE}"),
         (Interval(nan, nan, nan, 0), ""),

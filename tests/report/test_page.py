@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -216,6 +217,19 @@ def test_lines_below_a_value_stay_in_their_row() -> None:
 # Reports as files --------------------------------------------------------------------------------
 
 
+def test_cells_of_a_narrow_screen_have_whole_labels() -> None:
+    frame = pd.DataFrame({"log": ["KTH"], "ours": [1.0], "theirs": [2.0], "other": [1.0]})
+    shown = (
+        *(Column("log"), Column("ours", "makespan (d)", kind="ours")),
+        Column("theirs", "paper", kind="published"),
+        Column("other", "here - paper", kind="difference"),
+    )
+    html = render_page(Report("R", "", (Section("S", (Table("t", "T", frame, shown),)),)))
+    labels = re.findall('data-label="(.*?)"', html)
+    wanted = ["log", "makespan (d)", "makespan (d): paper", "makespan (d): here - paper"]
+    assert labels == wanted
+
+
 def test_every_table_and_figure_has_its_files(tmp_path: Path) -> None:
     rendered = [render_figure(figure.spec) for figure in a_report().figures]
     paths = write_files(a_report(), tmp_path / "report", rendered)
@@ -254,6 +268,16 @@ def printed(width: int = 80, *, terminal: bool = False) -> tuple[Console, io.Str
     text = io.StringIO()
     plain = {"color_system": None, "legacy_windows": False}
     return Console(file=text, width=width, force_terminal=terminal, **plain), text  # type: ignore[arg-type]
+
+
+def test_a_narrow_table_without_styles_has_stars_and_whole_headings() -> None:
+    frame = pd.DataFrame({"ours": [1.0, 3.0], "theirs": [1.0, 2.0]})
+    shown = (Column("ours", "wait", kind="ours"), Column("theirs", "paper", kind="published"))
+    console = Console(file=io.StringIO(), width=40)
+    print_table(Table("t", "T", frame, shown, marks=((0, "ours"),)), console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "wait: paper" in printed
+    assert printed.count("* 1.000") == printed.count("*: marked.") == 1
 
 
 def test_brackets_are_no_markup() -> None:

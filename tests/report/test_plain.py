@@ -13,6 +13,7 @@ from batsched_py.report import Report
 from batsched_py.report.campaign_report import (
     EQUAL_RUNS,
     FEW_RUNS,
+    ONLY_ORDER,
     UNKNOWN_CHANCE,
     make_campaign_report,
     make_plain_report,
@@ -75,6 +76,51 @@ def test_a_matrix_for_each_user_model() -> None:
     names = [column.name for column in feedback.shown]
     assert names[2:4] == ["mean_waiting_time", "mean_lateness"]  # the misleading one not alone
     assert "mean_lateness" not in [column.name for column in rigid.shown]
+
+
+def test_the_note_on_users_who_react_is_at_their_table() -> None:
+    report = report_on(WithUsers())
+    rigid, feedback = (table for table in report.tables if table.name.startswith("matrix"))
+    words = "*feedback*: these users react to the schedule"
+    assert words in feedback.note
+    assert words not in rigid.note
+
+
+def test_a_main_metric_stands_once_in_the_answer_with_the_waits() -> None:
+    results = WithUsers()
+    results.axes = ["policy", "replication"]
+    results.runs = results.runs.query("users == 'feedback' and alpha == 600")
+    results.runs.loc[results.runs["policy"] == "creasy", "mean_lateness"] += 3600.0
+    results.metric = "mean_lateness"
+    answer = report_on(results).answer
+    assert answer.count("submissions") == 1
+    assert "mean waiting time" in answer
+
+
+def test_an_interval_of_orders_alone_is_a_caution() -> None:
+    results = MadeUp(5)
+    assert ONLY_ORDER not in report_on(results).cautions
+    results.axes = ["policy", "alpha", "shake"]
+    results.runs = results.runs.rename(columns={"replication": "shake"})
+    assert ONLY_ORDER in report_on(results).cautions
+
+
+@pytest.mark.parametrize(("nb", "warned"), [(90, False), (50, True)])
+def test_user_models_that_submit_fewer_jobs_are_a_caution(nb: int, warned: bool) -> None:
+    results = WithUsers()
+    is_rigid = results.runs["users"] == "rigid"
+    results.runs["nb_jobs"] = is_rigid.map({True: 95, False: nb})
+    cautions = " ".join(report_on(results).cautions)
+    assert (f"(*rigid* 95, *feedback* {nb})" in cautions) is warned
+    results.runs["warm_up"] = 3600.0
+    assert "numbers of jobs" not in " ".join(report_on(results).cautions)
+
+
+def test_the_options_of_a_policy_are_in_the_report_of_a_run(tmp_path: Path) -> None:
+    simulate("sample", scheduler="easy", scheduler_options={"order": "sjf"}, first=50).write(
+        tmp_path / "out"
+    )
+    assert "*easy* (`order = sjf`)" in make_run_report(OneRun(tmp_path / "out")).summary
 
 
 @pytest.mark.parametrize("nb", [1, 2, 4, 5])
@@ -183,7 +229,7 @@ def test_a_run_of_batsim_has_a_page_too(of_batsim: Path) -> None:
     report = make_run_report(run)
     assert report.title == "out"
     assert "**Simulated**: 4 jobs" in report.summary
-    assert key_numbers(report)["mean wait"] == "2.250 h"
+    assert key_numbers(report)["mean waiting time"] == "2.250 h"
     assert key_numbers(report)["utilisation"] == f"{100 * 1200 / (4 * 14500):.1f} %"
     assert "Settings" in render_page(report, run)
 
@@ -231,13 +277,15 @@ def test_no_change_of_a_row_that_does_less_work_is_marked(other: dict[str, float
     results = MadeUp(5)
     known = {"nb_rejected": 0.0, "makespan": 1000.0, "users": "rigid"}
     results.runs = results.runs.assign(**(known | {"utilisation": 0.7}))
-    assert make_plain_report(results).tables[0].marks  # type: ignore[arg-type]
+    assert make_plain_report(results).tables[0].better  # type: ignore[arg-type]
     creasy = results.runs["policy"] == "creasy"
     for name, value in other.items():
         results.runs.loc[creasy, name] = value
     made = make_plain_report(results)  # type: ignore[arg-type]
     matrix = made.tables[0]
     assert not matrix.marks
+    assert not matrix.better
+    assert not matrix.worse
     assert [bool(words) for words in matrix.frame["less_work"]] == [False, True] * 2
     assert "less_work" in [column.below for column in matrix.shown]
     assert NO_GAIN in made.cautions

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py.errors import UsageError
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
@@ -267,3 +268,8 @@ def test_takes_are_those_of_plain_lists(sizes: list[int], frees: list[int], orde
                 last = key(taken), taken.number
                 queue.remove(taken)
                 waiting.remove(taken)
+
+
+def test_an_order_by_area_is_found_in_the_error() -> None:
+    with pytest.raises(UsageError, match=r"order=area \(ffia: smallest area first\): expected"):
+        find_order("area")

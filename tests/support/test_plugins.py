@@ -77,6 +77,8 @@ def test_wrong_plugins_fail_at_once(tmp_path: Path, text: str, message: str) -> 
         (GOOD.replace("*, ", ""), {"depth": 1.5}, "depth=1.5: "),
         # A default says the type, too.
         (GOOD.replace(": int = 1", "=0.5"), {"depth": True}, "depth=True: expected a number"),
+        (GOOD.replace(": int = 1", "=0.5"), {"depth": "12h"}, r"a number \(seconds\?\)$"),
+        (GOOD.replace(": int = 1", "=0.5"), {"depth": "much"}, "expected a number$"),
         (GOOD.replace(": int = 1", "=False"), {"depth": 1}, "depth=1: expected true or false"),
         (
             GOOD.replace("int = 1", "'int | None' = 1").replace("= depth", "= 0 * depth + 1"),

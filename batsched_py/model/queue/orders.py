@@ -175,7 +175,11 @@ ORDERS: dict[str, Order] = {
 """Queue orders by name; estimates stand for run times."""
 
 OrderName = Annotated[
-    str, Meta(title="Order of the waiting jobs.", description=f"one of {', '.join(ORDERS)}")
+    str,
+    Meta(
+        title="Order of the waiting jobs (ffia: smallest area first).",
+        description=f"one of {', '.join(ORDERS)}",
+    ),
 ]
 """The type of a policy's option ``order``, with its help."""
 BackfillOrder = Annotated[
@@ -189,8 +193,7 @@ FixedOrderName = Annotated[
     str,
     Meta(
         title="Order of the waiting jobs, which must not change with time.",
-        description="one of "
-        + ", ".join(name for name, order in ORDERS.items() if isinstance(order, FixedOrder)),
+        description=f"one of {', '.join(n for n in ORDERS if isinstance(ORDERS[n], FixedOrder))}",
     ),
 ]
 """The same of policies whose order must not change with the clock."""
@@ -211,9 +214,8 @@ def find_order(name: str, option: str = "order") -> Order:
     names = [*ORDERS, *SAME_ORDERS]
     order = ORDERS.get(SAME_ORDERS.get(name, name)) if isinstance(name, str) else None
     if order is None:
-        raise UsageError(
-            f"{option}={name}{did_you_mean(str(name), names)}: expected one of {', '.join(names)}"
-        )
+        hint = did_you_mean(str(name), names) if name != "area" else " (ffia: smallest area first)"
+        raise UsageError(f"{option}={name}{hint}: expected one of {', '.join(names)}")
     return order
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import altair as alt
@@ -32,7 +32,7 @@ def draw_shifts_of_starts(pairs: pd.DataFrame) -> Figure:
     kept = rows.iloc[thin(shift)]
     data = pd.DataFrame(
         {
-            "job": format_job_names(kept),
+            "job": format_job_names(pairs)[kept.index],
             "user": kept["user"],
             "processors": kept["size"],
             "start": (kept["start_a"] - pairs["submit_a"].min()) / DAY,
@@ -108,9 +108,8 @@ def draw_waits_of_users(users: pd.DataFrame) -> Figure:
     return Figure("waits_of_users", "Mean waits of the users", chart, caption)
 
 
-def draw_distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
-    """Draw the share of jobs that wait at most a given time, in both runs."""
-    runs = {"A": a, "B": b}
+def draw_distribution_of_waits(runs: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw the share of jobs that wait at most a given time, for each run by its name."""
     shares = [at / 300 for at in range(301)]
     waits = {run: np.array(quantiles(jobs["wait"], shares)) / HOUR for run, jobs in runs.items()}
     curves = (pd.DataFrame({"run": run, "wait": waits[run], "share": shares}) for run in runs)
@@ -122,7 +121,9 @@ def draw_distribution_of_waits(a: pd.DataFrame, b: pd.DataFrame) -> Figure:
         .encode(
             x=alt.X("wait:Q", title="waiting time (h)", scale=scale).axis(**ticks),
             y=alt.Y("share:Q", title="share of jobs with this wait or less"),
-            color=alt.Color("run:N", title=None),
+            color=alt.Color("run:N", title=None, sort=list(runs)).legend(
+                orient="top", labelLimit=300
+            ),
             order="share:Q",
             tooltip=["run:N", *numbers(wait="waiting time (h)", share="share of jobs")],
         )

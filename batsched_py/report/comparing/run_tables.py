@@ -59,7 +59,9 @@ def make_readable(rows: pd.DataFrame, names: Sequence[str], of: str) -> pd.DataF
 
 
 def format_job_names(rows: pd.DataFrame) -> pd.Series[str]:
-    """Return ``workload!job`` of each row, as Batsim names jobs."""
+    """Return the number of each job, as ``workload!job`` if there are several workloads."""
+    if rows["workload"].nunique() == 1:
+        return rows["job"].astype(str)
     prefix = rows["workload"].where(rows["workload"] == "", rows["workload"] + "!")
     return prefix + rows["job"]
 
@@ -67,12 +69,13 @@ def format_job_names(rows: pd.DataFrame) -> pd.Series[str]:
 def tabulate_shifts(pairs: pd.DataFrame) -> Table:
     """Return a table of the numbers and sizes of shifts of submissions, starts and ends."""
     rows = []
+    all_names = format_job_names(pairs)
     for column, event in _EVENTS.items():
-        there = pairs[pairs[f"{column}_shift"].notna()].reset_index(drop=True)
-        shift = there[f"{column}_shift"]
+        known = pairs[f"{column}_shift"].notna()
+        names = all_names[known].reset_index(drop=True)
+        shift = pairs.loc[known, f"{column}_shift"].reset_index(drop=True)
         if not len(shift):
             continue
-        names = format_job_names(there)
         ends: dict[str, Any] = {}
         for end, at in (("earlier", int(shift.argmin())), ("later", int(shift.argmax()))):
             moved = shift[at] < 0 if end == "earlier" else shift[at] > 0
@@ -128,7 +131,7 @@ def tabulate_largest_shifts(pairs: pd.DataFrame) -> Table:
     """Return a table of the jobs whose starts moved most."""
     size = pairs["start_shift"].abs()
     rows = pairs.loc[size[size > 0].nlargest(SHOWN, keep="first").index]
-    frame = rows.assign(name=format_job_names(rows))
+    frame = rows.assign(name=format_job_names(pairs))
     scale, unit = choose_time_unit(rows["start_shift"])
     shifted = {"start_shift": "start", "submit_shift": "submission", "wait_shift": "wait"}
     shown = (

@@ -317,7 +317,7 @@ class RunComparison:
         )
         parts: list[_Titled] = []
         if not self.identical:
-            parts.append(("Waits", [figures.draw_distribution_of_waits(*self._measured)]))
+            parts.append(("Waits", [figures.draw_distribution_of_waits(self._measured_by_name)]))
             parts += self._by_job() if self.match.same_jobs else self._by_distribution()
             parts.append(("Metrics", [run_tables.tabulate_metrics(self.metrics)]))
         parts.append(("Options", [self._settings()]))
@@ -367,6 +367,11 @@ class RunComparison:
         both = (run.jobs[run.jobs["measured"]] for run in (self.a, self.b))
         a, b = (jobs.assign(size=jobs["size"].where(jobs["start"].notna())) for jobs in both)
         return a, b
+
+    @property
+    def _measured_by_name(self) -> dict[str, pd.DataFrame]:
+        a, b = self._measured
+        return {f"{self.a.name} (A)": a, f"{self.b.name} (B)": b}
 
 
 def _change(metric: ShownMetric, a: float, b: float) -> Change:

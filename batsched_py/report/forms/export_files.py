@@ -130,7 +130,10 @@ def _table(table: Table) -> list[str]:
     rows = [format_headings(table), rules]
     emphasised = find_marked_cells(table)
     rows += [
-        [f"**{text}**" if (at, to) in emphasised else text for to, text in enumerate(texts)]
+        [
+            f"**{text}**" if emphasised.get((at, to)) == "mark" else text
+            for to, text in enumerate(texts)
+        ]
         for at, texts in enumerate(format_rows(table))
     ]
     return [f"### {table.title}", _lines(rows), table.note]

@@ -31,6 +31,7 @@ from batsched_py.report.formatting import (
     WORDS,
     find_marked_cells,
     format_answer,
+    format_full_headings,
     format_heading,
     format_method,
     format_value,
@@ -192,11 +193,12 @@ def _table(table: Table) -> dict[str, Any]:
     columns = [
         {
             "title": format_heading(column),
+            "label": label,
             "kind": column.kind if compares else "",
             "numeric": is_numeric(table, column),
             "first": compares and _begins_group(shown, at),
         }
-        for at, column in enumerate(shown)
+        for at, (column, label) in enumerate(zip(shown, format_full_headings(table), strict=True))
     ]
     emphasised = find_marked_cells(table)
     kept = table.frame.head(MOST_ROWS)
@@ -206,7 +208,7 @@ def _table(table: Table) -> dict[str, Any]:
     ]
     rows = [
         [
-            _cell(value, below, column, (at, place) in emphasised)
+            _cell(value, below, column, emphasised.get((at, place), ""))
             for place, ((value, below), column) in enumerate(zip(row, shown, strict=True))
         ]
         for at, row in enumerate(zip(*values, strict=True))
@@ -229,7 +231,7 @@ def _begins_group(shown: tuple[Column, ...], at: int) -> bool:
     return not before or order.index(kind) < order.index(before)
 
 
-def _cell(value: Any, below: str, column: Column, emphasised: bool) -> dict[str, Any]:
+def _cell(value: Any, below: str, column: Column, emphasised: str) -> dict[str, Any]:
     sort = None
     if isinstance(value, Real) and not isinstance(value, bool) and not is_nothing(value):
         sort = repr(float(value))

@@ -20,7 +20,7 @@ from batsched_py.report.formatting import (
     WORDS,
     find_marked_cells,
     format_answer,
-    format_headings,
+    format_full_headings,
     format_method,
     format_rows,
     format_verdict,
@@ -33,9 +33,13 @@ if TYPE_CHECKING:
 
 _STYLES = {True: "green", False: "red", None: "yellow"}
 _KINDS: dict[Kind, str] = {"": "", "ours": "bold", "published": "cyan", "difference": "dim"}
+_MARKS = {"mark": "reverse", "better": "green", "worse": "red"}
+_STAR = "* "
 _GAP = 2
 """Blanks between two columns."""
 _UNLIMITED = 10_000
+_OF_FILES = 100
+"""Width of tables in a pipe or a file."""
 _TEXT = 24
 """Words of a text are broken into lines of this width, if there is not room for more."""
 
@@ -47,8 +51,8 @@ class _Column(msgspec.Struct, frozen=True):
     kind: Kind
     numeric: bool
     cells: list[str]
-    marks: frozenset[int]
-    """Rows to emphasise."""
+    marks: dict[int, str]
+    """Rows to emphasise, and how."""
 
     @property
     def wide(self) -> int:
@@ -91,19 +95,24 @@ def print_report(report: Report, console: Console) -> None:
 def print_table(table: Table, console: Console) -> None:
     """Print a table with its note.
 
-    On a terminal that is too narrow, headings are broken first, then the columns stand in several
-    blocks below each other. Elsewhere (a pipe, a file) the table is printed whole.
+    If the terminal is too narrow, headings are broken first, then the columns stand in several
+    blocks below each other. A pipe or a file counts as a terminal of 100 characters.
     """
-    width = console.width if console.is_terminal else _UNLIMITED
-    for number, block in enumerate(_blocks(_columns(table), width)):
+    width = console.width if console.is_terminal else _OF_FILES
+    numbers = {column.name for column in table.shown if is_numeric(table, column)}
+    starred = not console.is_terminal and any(name in numbers for _, name in table.marks)
+    for number, block in enumerate(_blocks(_columns(table, starred), width)):
         console.print()
         title = one_line(table.title) + (" (continued)" if number else "")
         console.print(RichText(title, style="italic"))
         _print_block(block, width, console)
+    if starred:
+        console.print(_STAR.strip() + ": marked.")
     _markdown(table.note, console)
 
 
-def _columns(table: Table) -> list[_Column]:
+def _columns(table: Table, starred: bool) -> list[_Column]:
+    """Return the columns of a table; ``starred``: a star shows marks where styles are not seen."""
     texts = list(zip(*format_rows(table), strict=True)) or [()] * len(table.shown)
     emphasised = find_marked_cells(table)
     return [
@@ -111,13 +120,17 @@ def _columns(table: Table) -> list[_Column]:
             title,
             column.kind,
             is_numeric(table, column),
-            list(cells),
-            frozenset(row for row, at in emphasised if at == place),
+            [_star(text, emphasised.get((row, place)), starred) for row, text in enumerate(cells)],
+            {row: kind for (row, at), kind in emphasised.items() if at == place},
         )
         for place, (title, column, cells) in enumerate(
-            zip(format_headings(table), table.shown, texts, strict=True)
+            zip(format_full_headings(table), table.shown, texts, strict=True)
         )
     ]
+
+
+def _star(text: str, kind: str | None, starred: bool) -> str:
+    return _STAR + text if starred and kind == "mark" else text
 
 
 def _is_room(columns: Sequence[_Column], width: int) -> bool:
@@ -155,7 +168,7 @@ def _print_block(columns: Sequence[_Column], width: int, console: Console) -> No
     for at, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
         rich.add_row(
             *(
-                RichText(text, style="reverse" if at in column.marks else "")
+                RichText(text, style=_MARKS[column.marks[at]] if at in column.marks else "")
                 for text, column in zip(cells, columns, strict=True)
             )
         )

@@ -84,11 +84,11 @@ def test_a_shift_has_its_size_sign_and_job(tmp_path: Path) -> None:
     shifts = table(compared(tmp_path, BASE, tuple(other)), "shifts").frame.set_index("event")
     start = shifts.loc["start"]
     assert (start["jobs"], start["earlier"], start["later"]) == (4, 1, 1)
-    assert (start["most_earlier"], start["job_earlier"]) == (10, "w0!2")
-    assert (start["most_later"], start["job_later"]) == (20, "w0!3")
+    assert (start["most_earlier"], start["job_earlier"]) == (10, "2")
+    assert (start["most_later"], start["job_later"]) == (20, "3")
     assert start["mean"] == 2.5
     largest = table(compared(tmp_path, BASE, tuple(other)), "largest_shifts").frame
-    assert largest[["name", "start_shift"]].values.tolist() == [["w0!3", 20], ["w0!2", -10]]
+    assert largest[["name", "start_shift"]].values.tolist() == [["3", 20], ["2", -10]]
 
 
 def test_equal_jobs_of_other_settings_are_identical_and_the_line_names_them(tmp_path: Path) -> None:

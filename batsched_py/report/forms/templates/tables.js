@@ -42,7 +42,7 @@ function makeSortable(table) {
 
 /** Fit a table into the width: with smaller text, or else with a block of labelled values per row. */
 function fitTable(table) {
-  const labels = [...table.tHead.rows[0].cells].map((heading) => heading.innerText.trim().replaceAll(/\s+/g, " "));
+  const labels = [...table.tHead.rows[0].cells].map((heading) => heading.dataset.label ?? heading.textContent.trim());
   for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, at) => {
     cell.dataset.label = labels[at];
     cell.classList.toggle("nothing", ["", NOTHING].includes(cell.textContent.trim()));
