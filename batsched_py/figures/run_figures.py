@@ -149,7 +149,7 @@ def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
         for name in layers.colours
     }
     left = {"title": "waiting jobs", "scale": scales["jobs"], "axis": _WHOLE}
-    right = {"title": "processors of these", "scale": scales["processors"], "axis": _WHOLE}
+    right = {"title": "processors they ask for", "scale": scales["processors"], "axis": _WHOLE}
     chart = alt.layer(
         alt.layer(layers.draw_area("jobs", left), layers.draw_line("jobs", left)),
         layers.draw_line("processors", right, strokeWidth=1),
