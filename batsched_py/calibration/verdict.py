@@ -38,7 +38,7 @@ THRESHOLDS = (
 
 
 def describe_calibration(found: PolicyCalibrations) -> list[str]:
-    """Return a description of the agreement with the log, in at most four sentences."""
+    """Return a description of the agreement with the log, in a few sentences."""
     of_site = found.of_site
     rank = of_site.agreement.rank_correlation
     sentences = [
@@ -52,7 +52,7 @@ def describe_calibration(found: PolicyCalibrations) -> list[str]:
 
 
 def _name_closer_policy(found: PolicyCalibrations) -> str:
-    """Return a sentence on the policy that is clearly closest to the log; empty if it is ours."""
+    """Return a sentence on the policy that is clearly closest to the log; empty if none is."""
     closer = [
         (each.share_explained.value, each.other)
         for each in found.differences

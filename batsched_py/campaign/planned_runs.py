@@ -93,7 +93,7 @@ def expand(
     replaceable = _list_settings(blocks, variants)
     of_blocks = [list(_runs(block, variants, replaceable)) for block in blocks]
     for number, rule in enumerate(rules):
-        _check_rule(rule, number, base.values, set(replaced or {}))
+        _check_rule(rule, number, base, set(replaced or {}), replaceable)
     of_blocks[0] = [run for run in of_blocks[0] if not _excluded(run.labels, rules)]
     every = [
         repeated
@@ -110,9 +110,13 @@ _RESERVED = ("run", "include", "exclude")
 
 
 def _check_rule(
-    rule: dict[str, Any], number: int, values: Mapping[str, Any], free: set[str]
+    rule: dict[str, Any], number: int, base: _Block, free: set[str], replaceable: set[str]
 ) -> None:
-    """Raise for a key or value that no run has; those of ``free`` keys are replaced."""
+    """Raise for a key or value that no run has as a label.
+
+    Values of ``free`` keys are replaced for all runs, those of ``replaceable`` keys by variants.
+    """
+    values = base.values
     if not rule:
         raise CampaignError(("exclude", number), None, "it is empty, and would leave out every run")
     for key, value in rule.items():
@@ -121,6 +125,9 @@ def _check_rule(
             raise CampaignError(("exclude", number), key, message)
         if key not in values:
             message = _unknown(key, [*values], "key of [run]")
+            raise CampaignError(("exclude", number), key, message)
+        if key in replaceable and base.yields(key):
+            message = f"variants replace {key}: exclude the variant by its name"
             raise CampaignError(("exclude", number), key, message)
         allowed = _listed(values[key])
         for chosen in _listed(value):

@@ -47,7 +47,10 @@ class Change(msgspec.Struct, frozen=True):
         change, unit = self.change, self.metric.unit if self.metric.is_difference else "%"
         scale = self.metric.scale if self.metric.is_difference else 0.01
         value, *ends = (end / scale for end in (change.value, change.low, change.high))
+        sizes = [abs(end) for end in (value, *ends) if end and not isnan(end)]
         places = count_places(value)
+        while sizes and places < _MOST_PLACES and not round(min(sizes), places):
+            places += 1  # an end that is not 0 is not shown as 0
         name = "submissions" if self.metric.is_difference else self.metric.title
         if self.direction == "equal":
             return f"{name} equal"

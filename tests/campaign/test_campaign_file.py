@@ -279,6 +279,11 @@ def test_mistakes_point_at_their_line(
         ('extends = "base.toml"\n', "extends itself"),
         ("[run]\nusers = 'rigid'\n[[exclude]]\nusers = 'rigid'\n", "every run"),
         ("[run]\nuser_options = { }\n[[exclude]]\nuser_options = { }\n", "toml:4: .*not a label"),
+        (
+            "[run]\nnodes = 4\nsize_of = ['small']\n[size_of.small]\nnodes = 2\n"
+            "[[exclude]]\nnodes = 4\n",
+            "toml:7: .*the variant",
+        ),
         # A table of results has each column once: a label would be lost, or hide a result.
         ("[run]\nreplication = ['a']\n[replication.a]\n", ":2: .*another column"),
         ('[run]\nnodes = 5\n"user_options.nodes" = [1, 2]\n', "another column"),

@@ -252,6 +252,11 @@ def test_a_change_that_the_replay_cannot_tell_is_no_answer() -> None:
     assert row[["wait_more", "wait_more_low"]].tolist() == pytest.approx([-0.6, -0.993], abs=1e-3)
 
 
+def test_a_change_that_rounds_to_nothing_has_the_direction_of_the_other() -> None:
+    made = of({(MORE, "rigid"): 0.9, (MORE, "fluid"): 1.004}, **replay())
+    assert f"- **{MORE}**: 0 to 10 % shorter;" in made.answer
+
+
 def test_an_error_that_exceeds_the_whole_wait() -> None:
     """Fluid users wait 3 h, and the replay may be off by 4 h: no shorter wait can be clear."""
     bias = {"bias": 600.0, "low_bias": -600.0, "high_bias": 4 * HOUR}

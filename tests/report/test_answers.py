@@ -22,6 +22,7 @@ MINUS = "\N{MINUS SIGN}"
     ("metric", "change", "words"),
     [
         (SLOWDOWN, Interval(-0.12, -0.22, -0.01, 9), "bounded slowdown 12 % lower (1 to 22 %)"),
+        (WAIT, Interval(-0.12, -0.24, -0.004, 9), "mean wait 12.0 % shorter (0.4 to 24.0 %)"),
         (WAIT, Interval(0.13, nan, nan, 1), "mean wait 13 % longer"),
         (WAIT, Interval(0.13, -0.1, 0.3, 9), "mean wait inconclusive"),
         (WAIT, Interval(0.0, nan, nan, 9), "mean wait equal"),

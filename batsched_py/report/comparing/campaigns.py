@@ -49,6 +49,7 @@ MAIN = (
 )
 """Metrics of the figure and of the table by group; all are in the table of differences."""
 LARGEST = 25
+FEW_PAIRS = f"**Fewer than {FEWEST} pairs of runs in a group: the effect of chance is unknown.**"
 _GROUPS = 40
 _RELATIVE = 1e-9
 Array = np.ndarray[Any, Any]
@@ -194,7 +195,15 @@ class CampaignComparison:
         if changes := describe_changes(self._main_changes()):
             answer = f"B compared with A:\n\n{changes}\n\n{answer}"
         method = " ".join([names, *self.pairing.notes, *self._alike])
-        return Report(f"{b} (B) compared with {a} (A)", "", made, summary=method, answer=answer)
+        few = not self.changed.empty and (self.changed["pairs"] < FEWEST).any()
+        return Report(
+            f"{b} (B) compared with {a} (A)",
+            "",
+            made,
+            summary=method,
+            answer=answer,
+            cautions=(FEW_PAIRS,) if few else (),
+        )
 
     def _main_changes(self) -> Iterator[Change]:
         """Yield the changes of the metrics of an answer in each group."""

@@ -155,7 +155,7 @@ def _describe_sizes(cases: list[c.Case]) -> str:
     if round(low) < 0 < round(high):
         return f"{low:+z.0f} to {high:+z.0f} %"
     ends = sorted({f"{abs(size):.0f}" for size in (low, high)}, key=float)
-    key = "shorter" if high <= 0 else "longer"
+    key = "shorter" if round(high) <= 0 else "longer"
     return TEXTS[key].format(size=f"{' to '.join(ends)} %")
 
 
