@@ -181,19 +181,18 @@ def check_source(source: Path) -> Iterator[Problem]:
 
 def count_words() -> dict[str, int]:
     """Return the number of words of each part of :data:`PARTS`."""
+    words = {
+        page.relative_to(ROOT).as_posix(): len(page.read_text().split()) for page in find_pages()
+    }
     return {
-        part: sum(
-            len(page.read_text().split())
-            for page in find_pages()
-            if page.relative_to(ROOT).as_posix().startswith(tuple(part.split()))
-        )
+        part: sum(nb for path, nb in words.items() if path.startswith(tuple(part.split())))
         for part in PARTS
     }
 
 
-def check_parts() -> Iterator[Problem]:
-    """Yield the parts that are longer than they may be."""
-    for part, words in count_words().items():
+def check_parts(counts: Mapping[str, int]) -> Iterator[Problem]:
+    """Yield the parts that have more words than they may have."""
+    for part, words in counts.items():
         if words > PARTS[part]:
             yield Problem(ROOT / part.split()[0], 1, f"{words} words: at most {PARTS[part]}")
 
@@ -214,10 +213,11 @@ def main(arguments: list[str]) -> int:
         for path in paths
         for problem in (check_page if path.suffix == ".md" else check_source)(path)
     ]
-    problems += [] if arguments else check_parts()
+    counts = count_words()
+    problems += [] if arguments else check_parts(counts)
     for problem in problems:
         print(problem)
-    for part, words in count_words().items():
+    for part, words in counts.items():
         print(f"{words:7,} of {PARTS[part]:6,} words: {part}", file=sys.stderr)
     return 1 if problems else 0
 

@@ -42,11 +42,11 @@ def describe_calibration(found: PolicyCalibrations) -> list[str]:
     of_site = found.of_site
     rank = of_site.agreement.rank_correlation
     sentences = [
-        f"{_name_closer_policy(found)}Under {found.site}, {_level(of_site)}. "
+        f"{_name_closer_policy(found)}Under {found.site}, {_describe_own_level(of_site)}. "
         f"{describe_order(rank)}.",
         _compare_with_others(found.differences),
         describe_wrong_groups(of_site),
-        f"{_believable(of_site)}.",
+        f"{_describe_trust(of_site)}.",
     ]
     return [sentence for sentence in sentences if sentence]
 
@@ -85,7 +85,7 @@ def describe_order(rank: Interval) -> str:
     return f"The order of waits is reproduced in part {shown}"
 
 
-def _level(found: Calibration) -> str:
+def _describe_own_level(found: Calibration) -> str:
     measures = found.agreement
     return describe_level(
         measures.mean_simulated.value, measures.mean_recorded.value, measures.relative_bias
@@ -178,7 +178,7 @@ def describe_least_change(bias: Interval) -> str:
     return f"Predicted changes of the mean wait below {time} are within the error of the replay"
 
 
-def _believable(found: Calibration) -> str:
+def _describe_trust(found: Calibration) -> str:
     rank = found.agreement.rank_correlation
     more = f"; results for single {USER}s, hours or sizes are unreliable"
     poor = isnan(rank.value) or rank.value < ORDER_IN_PART

@@ -42,15 +42,22 @@ class Change(msgspec.Struct, frozen=True):
         return self.metric.directions[int(self.change.value > 0)]
 
     @property
+    def unit(self) -> str:
+        """Unit in which the change is shown."""
+        return self.metric.unit if self.metric.is_difference else "%"
+
+    @property
+    def scale(self) -> float:
+        """What the change is divided by to have this unit."""
+        return self.metric.scale if self.metric.is_difference else 0.01
+
+    @property
     def words(self) -> str:
         """The change as a clause: ``mean wait 12 % shorter (1 to 22 %)``."""
-        change, unit = self.change, self.metric.unit if self.metric.is_difference else "%"
-        scale = self.metric.scale if self.metric.is_difference else 0.01
-        value, *ends = (end / scale for end in (change.value, change.low, change.high))
+        change, unit = self.change, self.unit
+        value, *ends = (end / self.scale for end in (change.value, change.low, change.high))
         sizes = [abs(end) for end in (value, *ends) if end and not isnan(end)]
-        places = count_places(value)
-        while sizes and places < _MOST_PLACES and not round(min(sizes), places):
-            places += 1  # an end that is not 0 is not shown as 0
+        places = _add_places(min(sizes, default=0.0), count_places(value))
         name = "submissions" if self.metric.is_difference else self.metric.title
         if self.direction == "equal":
             return f"{name} equal"
@@ -97,10 +104,8 @@ def _count(changes: Sequence[Change]) -> str:
         kinds.setdefault(each.direction, []).append(each)
     parts = []
     for kind, of in sorted(kinds.items(), key=lambda item: -len(item[1])):
-        unit = of[0].metric.unit if of[0].metric.is_difference else "%"
-        scale = of[0].metric.scale if of[0].metric.is_difference else 0.01
-        least, *_, most = 2 * sorted(abs(each.change.value) / scale for each in of)
-        size = "" if kind in ("equal", INCONCLUSIVE) else f" by {_span(least, most)} {unit}"
+        least, *_, most = 2 * sorted(abs(each.change.value) / each.scale for each in of)
+        size = "" if kind in ("equal", INCONCLUSIVE) else f" by {_span(least, most)} {of[0].unit}"
         parts.append(f"{kind} in {len(of)} of {len(changes)} cases{size}")
     return f"{changes[0].metric.title} {', '.join(parts)}"
 
@@ -129,10 +134,15 @@ def count_places(value: float) -> int:
     return min(2, max(0, 1 - floor(log10(abs(value))))) if value else 0
 
 
+def _add_places(value: float, places: int) -> int:
+    """Return the digits after the point: more than ``places`` if they show that it is not 0."""
+    enough = (at for at in range(places, _MOST_PLACES + 1) if float(f"{value:.{at}f}"))
+    return next(enough, places)
+
+
 def format_signed(value: float, places: int) -> str:
     """Return a number with its sign, and with more digits if they show that it is not 0."""
-    enough = (at for at in range(places, _MOST_PLACES + 1) if float(f"{value:.{at}f}"))
-    text = f"{value:+.{next(enough, places)}f}"
+    text = f"{value:+.{_add_places(value, places)}f}"
     if not float(text):
         return text[1:]
     return text.replace("-", "\N{MINUS SIGN}")

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-SPEC = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "reference_pages.py")
-assert SPEC
-assert SPEC.loader
-pages = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(pages)
+import reference_pages as pages
 
 
 @pytest.mark.parametrize("page", pages.find_pages(), ids=lambda page: page.stem)

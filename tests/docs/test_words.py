@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+import words
 
 ROOT = Path(__file__).parents[2]
-SPEC = importlib.util.spec_from_file_location("words", ROOT / "docs" / "words.py")
-assert SPEC
-assert SPEC.loader
-words = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(words)
 
 LONG = " ".join(["word"] * 31)
 
