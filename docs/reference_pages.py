@@ -192,21 +192,16 @@ def _refer(parameters: Sequence[Any]) -> str:
 
 
 def _row(parameter: Any) -> tuple[str, str, str, str]:
+    split = _split(parameter)
     if parameter.param_type_name == "argument":
-        split = _split(parameter)
         name = parameter.metavar or parameter.name.upper()
         return _code(name.strip("[]")), split["meaning"], "", ""
-    split = _split(parameter)
     names = [*parameter.opts, *parameter.secondary_opts]
     return (
         _flags(sorted(names, key=len)),
         split["meaning"],
         _allowed(split["values"]) or _kind(parameter),
-        "required"
-        if parameter.required
-        else _default(split["default"])
-        if split["default"]
-        else "",
+        "required" if parameter.required else _default(split["default"]),
     )
 
 
@@ -304,8 +299,6 @@ _SYMBOLS = re.compile(r"\b(max|min|sum)\b|\b[aflprsnw]\b( |$)|Slope| over the ")
 """What a formula has that is not only the meaning in other words."""
 _PLAIN = re.compile(r"max(imum)? |(mean of|mean share|weeks) (?!max|r / |1 )", re.I)
 """Begin of formulas that repeat the meaning."""
-
-
 _MOST_OWNERS = 2
 
 
