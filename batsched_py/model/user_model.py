@@ -15,6 +15,8 @@ from batsched_py.workload.workload import WorkloadJob, takes_too_long, with_plai
 
 REJECTED = "REJECTED"
 """The state in which users learn that a job was refused, as Batsim calls it."""
+WITHDRAWN = "WITHDRAWN"
+"""The state in which users learn that a waiting job was withdrawn."""
 
 
 class EndedJob(msgspec.Struct, frozen=True, gc=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from batsched_py.model.user_model import REJECTED as REJECTED
+from batsched_py.model.user_model import WITHDRAWN as WITHDRAWN
 
 SUCCESS = "COMPLETED_SUCCESSFULLY"
 FAILED = "COMPLETED_FAILED"

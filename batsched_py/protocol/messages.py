@@ -250,6 +250,8 @@ class RejectJob(Event, kw_only=True):
 
     tag = "REJECT_JOB"
     job_id: str
+    withdrawn: bool = False
+    """Whether its user withdrew it. No message holds this: the sender alone knows it."""
 
 
 class KillJob(Event, kw_only=True):

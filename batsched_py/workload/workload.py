@@ -57,9 +57,20 @@ class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):
     job that a user model makes up has none, since nothing was recorded."""
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
     """Further fields of the input, kept in the workload file and in JOB_SUBMITTED."""
+    after: tuple[str, ...] = ()
+    """Ids of jobs of the same user model that must have ended well before this one may start."""
+    deadline: float | None = None
+    """When its user needs the result (seconds); policies see it in ``extra``."""
+    preceding_job: str | None = None
+    """Id of the job that it followed in the log; user models learn from it."""
+    think_time: float | None = None
+    """Recorded seconds from the end of the preceding job to its submission; None = unknown."""
 
 
-_TIMES = ("submit_time", "walltime", "estimate", "finish_time", "original_submission_time")
+_TIMES = (
+    *("submit_time", "walltime", "estimate", "finish_time", "original_submission_time"),
+    *("deadline", "think_time"),
+)
 _USUAL_TIMES = frozenset((float, NoneType))
 _USUAL = 2**60
 """Sizes below this are taken without a further look."""
@@ -80,6 +91,8 @@ def with_plain_values(job: WorkloadJob) -> WorkloadJob:
         and type(job.estimate) in _USUAL_TIMES
         and type(job.finish_time) in _USUAL_TIMES
         and type(job.original_submission_time) in _USUAL_TIMES
+        and type(job.deadline) in _USUAL_TIMES
+        and type(job.think_time) in _USUAL_TIMES
         and type(job.extra) is dict
         and (not job.extra or is_plain(job.extra.values()))
     ):
