@@ -46,8 +46,15 @@ if TYPE_CHECKING:
     from batsched_py.model.queue import WaitingQueue
     from batsched_py.model.queue.job_arrays import JobArrays
     from batsched_py.model.site import Site
+    from batsched_py.model.site_view import OwnJob, SiteView, WaitingWork
     from batsched_py.model.timeline import Timeline
-    from batsched_py.model.user_model import CountingUserModel, EndedJob, UserModel
+    from batsched_py.model.user_model import (
+        CountingUserModel,
+        EndedJob,
+        StartedJob,
+        UserModel,
+        Withdraw,
+    )
     from batsched_py.model.waiting_reason import WaitingReason
     from batsched_py.report.comparing.campaigns import compare_campaigns
     from batsched_py.report.comparing.runs import RunComparison, compare_runs
@@ -74,17 +81,22 @@ __all__ = [
     "Kill",
     "Machine",
     "ObservedScheduler",
+    "OwnJob",
     "Reject",
     "Result",
     "Rules",
     "RunComparison",
     "Scheduler",
     "Site",
+    "SiteView",
     "Start",
+    "StartedJob",
     "Timeline",
     "UserModel",
     "WaitingQueue",
     "WaitingReason",
+    "WaitingWork",
+    "Withdraw",
     "Workload",
     "WorkloadJob",
     "compare_campaigns",

@@ -245,11 +245,12 @@ class DecisionProcess(System):
         self._jobs[make_placed_id(job.id)] = self._jobs.pop(job.id)
         self._reply += self._dilated.start(job, self.now, self.machine.find_least_speed(job))
 
-    def _reject(self, job: Job) -> None:
+    def _reject(self, job: Job, *, withdrawn: bool = False) -> None:
         del self._jobs[job.id]
         if self._dilated is not None:
             self._dilated.forget(job.id)
-        self._reply.append(m.RejectJob(timestamp=self.now, job_id=job.id))
+        rejection = m.RejectJob(timestamp=self.now, job_id=job.id, withdrawn=withdrawn)
+        self._reply.append(rejection)
 
     def _kill(self, job: Job) -> None:
         job_id = job.id if job.id in self._jobs else make_placed_id(job.id)
@@ -258,6 +259,10 @@ class DecisionProcess(System):
                 raise InvariantError(f"job {job.id} was killed twice, and Batsim 5 aborts on that")
             self._killed.add(job_id)
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job_id]))
+
+    def _kill_for_user(self, job: Job) -> None:
+        if self._killed is None or job.id not in self._killed:
+            super()._kill_for_user(job)
 
     def _add_call(self, time: float) -> bool:
         if self._six_decimals:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from itertools import islice
 from math import inf
+from typing import Any
 
 from batsched_py.errors import BudgetError
 from batsched_py.model.policy import Scheduler
-from batsched_py.model.user_model import UserModel, take_submissions
+from batsched_py.model.user_model import UserModel, Withdraw, take_submissions
 from batsched_py.options.budgets import Budgets, make_budget_error
 from batsched_py.workload.workload import WorkloadJob
 
@@ -84,27 +85,34 @@ class SubmissionWatch:
         self._nb_jobs = self._nb_before = 0
         """Jobs submitted so far, and before the instant of the latest submission."""
         self._instant = -inf
+        self.withdrawals: list[Withdraw] = []
+        """What users withdrew when they were last asked; whoever carries it out empties it."""
 
     def jobs_due(self, users: UserModel, now: float) -> list[WorkloadJob]:
-        """Return the jobs that are due, and check the budgets of submissions.
+        """Return the jobs that are due, note :attr:`withdrawals`, and check the budgets.
 
         Raises :class:`InvariantError` as :func:`take_submissions` does, and :class:`BudgetError`
         for too many jobs, of which it takes one more than allowed unless they are a list.
         """
         if now > self._instant:
             self._instant, self._nb_before = now, self._nb_jobs
-        jobs = users.jobs_to_submit(now)
+        jobs: Any = users.jobs_to_submit(now)
         if type(jobs) is list and jobs and _ONLY_JOBS.issuperset(map(type, jobs)):  # mostly
             jobs = jobs.copy()  # the model may change its own list when a job is refused
         else:
             at_once = self._nb_jobs - self._nb_before
             room = min(self._most_at_once - at_once, self._most - self._nb_jobs)
-            submitted = take_submissions(users, now, at_once, jobs=jobs)
-            jobs = list(islice(submitted, room + 1))  # it may be endless
-        self._nb_jobs += len(jobs)
+            acts = list(islice(take_submissions(users, now, at_once, jobs=jobs), room + 1))
+            jobs = [act for act in acts if isinstance(act, WorkloadJob)]
+            if len(acts) > room:  # it may be endless
+                self._nb_jobs += len(acts)
+                raise self._too_many(type(users).__name__, now)
+            self.withdrawals += [act for act in acts if isinstance(act, Withdraw)]
+        submitted: list[WorkloadJob] = jobs
+        self._nb_jobs += len(submitted)
         if self._nb_jobs > self._most or self._nb_jobs - self._nb_before > self._most_at_once:
             raise self._too_many(type(users).__name__, now)
-        return jobs
+        return submitted
 
     def _too_many(self, model: str, now: float) -> BudgetError:
         budgets, at_once = self._budgets, self._nb_jobs - self._nb_before

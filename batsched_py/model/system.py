@@ -10,8 +10,7 @@ simulator in messages, :class:`~batsched_py.simulator.direct.DirectSimulation` s
 
 from __future__ import annotations
 
-import random
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,40 +21,32 @@ from typing import Any
 
 from batsched_py.errors import BatschedError, InvariantError, ProtocolError
 from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
-from batsched_py.model.endless_work import ProgressWatch, SubmissionWatch
+from batsched_py.model.endless_work import ProgressWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.machine import Machine
-from batsched_py.model.policy import Scheduler, may_dilate
+from batsched_py.model.policy import ExplainingScheduler, Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import find_mistake, make_decision_error
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.user_model import (
-    REJECTED,
-    EndedJob,
-    UserModel,
-    check_due,
-    iterate_returned,
-    make_plain_job,
-)
+from batsched_py.model.user_model import REJECTED, UserModel, find_method, iterate_returned
+from batsched_py.model.users_side import UsersSide
 from batsched_py.options.budgets import Budgets
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.support.json_values import to_python
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.grid_sites import HOME, GridSites, find_home, nb_processors
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION, WorkloadJob
 
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
 
 
-class System(ABC):
-    """Users, waiting queue, policy and machine of a simulation at the time :attr:`now` (seconds).
+class System(UsersSide):
+    """Users, waiting queue, policy and machine of a simulation.
 
-    ``shake`` is the seed of a random order of the jobs that users submit at one instant (None: the
-    order of the user model). ``sites`` are the grid sites of the machine, if any. ``description``
-    is the content of a machine file, with limits of jobs. ``budgets`` are limits that end endless
-    work; ``nb_recorded`` jobs may be submitted before the budget of jobs counts. ``speed_factor``
-    is the speed of the processors as a multiple of the recorded machine's.
+    ``sites`` are the grid sites of the machine, if any. ``description`` is the content of a machine
+    file, with limits of jobs. ``budgets`` are limits that end endless work. ``speed_factor`` is the
+    speed of the processors as a multiple of the recorded machine's. All else is as in
+    :class:`~batsched_py.model.users_side.UsersSide`.
     """
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
@@ -65,25 +56,21 @@ class System(ABC):
         "_must_schedule",
         "_nb_changes",
         "_nb_jobs",
-        "_of_users",
+        "_nb_seen",
+        "_policy_ended",
+        "_policy_started",
+        "_policy_withdrawn",
         "_progress",
-        "_random",
+        "_report_starts",
         "_speed_factor",
-        "_submissions",
-        "_submitted",
-        "_users_due",
-        "_users_know",
-        "description",
         "machine",
         "may_dilate",
         "nb_passes",
         "nb_running",
-        "now",
         "observer",
         "queue",
         "scheduler",
         "sites",
-        "users",
     )
 
     def __init__(
@@ -98,19 +85,20 @@ class System(ABC):
         budgets: Budgets = Budgets(),  # noqa: B008 - it cannot change
         nb_recorded: int = 0,
     ) -> None:
-        self.scheduler, self.users = scheduler, users
+        super().__init__(users, shake, description, budgets, nb_recorded)
+        self.scheduler, self.sites = scheduler, sites
         self._speed_factor = speed_factor
-        self.sites, self.description = sites, description
         self.machine = Machine(0)
         self.queue = WaitingQueue()
-        self.now = 0.0
         self.observer: Observer | None = None
         """Called after each scheduling pass, if not None."""
         self.nb_running = 0
         self.nb_passes = 0
         """Number of scheduling passes."""
         self._nb_jobs = 0
-        """Number of jobs that the policy has seen."""
+        """Number of jobs that were shown to the policy."""
+        self._nb_seen = 0
+        """The same at its last pass."""
         self._nb_changes = 0
         """Number of jobs that it had seen, and of jobs that had ended, at the last instant."""
         self._calls: list[float] = []
@@ -120,21 +108,14 @@ class System(ABC):
         self.may_dilate = False
         """Whether the policy may let jobs run longer in some places."""
         self._progress = ProgressWatch(budgets, scheduler)
-        self._submissions = SubmissionWatch(budgets, nb_recorded)
         self._most_decisions = budgets.decisions
-        self._random = None if shake is None else random.Random(f"users of {shake}")
-        self._submitted: set[str] = set()
-        """Ids of the users' jobs, also of those that have ended."""
-        self._of_users: dict[str, WorkloadJob] = {}
-        """The users' jobs that have not ended, by id."""
-        self._users_due, self._users_know = inf, True
-        """The next submission of the users (seconds), and whether that accounts for all ends."""
+        self._policy_started = find_method(scheduler, "job_started")
+        self._policy_ended = find_method(scheduler, "job_ended")
+        self._policy_withdrawn = find_method(scheduler, "job_withdrawn")
+        self._report_starts = self._policy_started is not None or self._job_started is not None
+        """Whether the policy or the users want to know of starts."""
 
     # What a driver provides ----------------------------------------------------------------------
-
-    @abstractmethod
-    def _register(self, job_id: str, job: WorkloadJob, size: int, extra: dict[str, Any]) -> Job:
-        """Register a job of users with this size and these fields; return the policy's job."""
 
     @abstractmethod
     def _execute(self, job: Job) -> None:
@@ -145,8 +126,8 @@ class System(ABC):
         """Let a job run on ``job.processors``, longer than recorded."""
 
     @abstractmethod
-    def _reject(self, job: Job) -> None:
-        """Report a rejection: drop a waiting job."""
+    def _reject(self, job: Job, *, withdrawn: bool = False) -> None:
+        """Report a rejection: drop a waiting job, which its user may have ``withdrawn``."""
 
     @abstractmethod
     def _kill(self, job: Job) -> None:
@@ -171,12 +152,15 @@ class System(ABC):
                 )
         self.machine = Machine(nb_compute_resources, self.sites, described)
         self.may_dilate = may_dilate(self.scheduler, self.sites)
+        self.show_site()
 
     def job_ended(self, job: Job, state: str) -> None:
         """Free the processors of a job that ran; ``state`` is Batsim's word for its end."""
         self.machine.end(job)
         self.nb_running -= 1
         self._must_schedule = True
+        if self._policy_ended is not None:
+            self._policy_ended(self.now, job)
         if self._of_users:
             self._tell_users(job, state)
 
@@ -206,6 +190,31 @@ class System(ABC):
         else:
             self._refuse(job)
 
+    def _drop_withdrawn(self, job: Job, *, was_shown: bool) -> None:
+        if was_shown:
+            self.queue.remove(job)
+            self._must_schedule = True
+        self._reject(job, withdrawn=True)
+        if was_shown and self._policy_withdrawn is not None:
+            self._policy_withdrawn(self.now, job)
+
+    def _kill_for_user(self, job: Job) -> None:
+        self._kill(job)
+
+    def waiting_jobs(self) -> Iterable[Job]:
+        """Return the jobs that wait and are not held for others."""
+        return self.queue
+
+    def expected_start(self, job: Job) -> float | None:
+        """Return when a waiting job will start by the plan of the policy, None if unknown."""
+        waited = job.state is WAITING and job.number < self._nb_seen and job.id not in self._held
+        if not waited or not isinstance(self.scheduler, ExplainingScheduler):
+            return None
+        reason = self.scheduler.held(job, self.now, self.queue, self.machine)
+        if reason is None or reason.why not in ("head", "plan") or reason.until == inf:
+            return None
+        return reason.until
+
     def set_home(self, job: Job) -> None:
         """Store the home site of a job in it, if the machine has sites.
 
@@ -215,46 +224,6 @@ class System(ABC):
             job.home = find_home(self.sites, job.extra, job.user, job.id)
             job.extra = {**job.extra, HOME: self.sites[job.home].name}
 
-    # Users ---------------------------------------------------------------------------------------
-
-    def ask_users(self, users: UserModel) -> None:
-        """Submit the jobs of all users who are due."""
-        now = self.now
-        while True:
-            due = users.next_submission()
-            if type(due) is not float or not due <= LATEST_TIME:
-                due = check_due(due, users)
-            if due > now:
-                break
-            jobs = self._submissions.jobs_due(users, now)
-            if self._random is not None:
-                self._random.shuffle(jobs)
-            for job in jobs:
-                self._submit(job, users)
-        self._users_due, self._users_know = due, True
-
-    def _submit(self, job: WorkloadJob, users: UserModel) -> None:
-        job_id = f"{DYNAMIC}!{job.id}"
-        if job_id in self._submitted:
-            raise InvariantError(f"users submitted job {job.id} twice")
-        self._submitted.add(job_id)
-        plain = make_plain_job(job, users)
-        size, extra = plain.size, {**plain.extra}  # policies may write into it
-        if plain.original_submission_time is not None:
-            extra.setdefault(ORIGINAL_SUBMISSION, plain.original_submission_time)
-        if self.description is not None:
-            size = self.description.find_partition(extra).whole_nodes(size)
-        self._of_users[job_id] = job
-        self.job_submitted(self._register(job_id, plain, size, extra))
-
-    def _tell_users(self, job: Job, state: str) -> None:
-        submitted = self._of_users.pop(job.id, None)
-        if submitted is not None and self.users is not None:
-            start = job.start_time if job.start_time < inf else None
-            ended = EndedJob(submitted, job.submit_time, start, self.now)
-            self.users.job_ended(self.now, ended, state)
-            self._users_know = False
-
     # The policy ----------------------------------------------------------------------------------
 
     def decide(self) -> None:
@@ -262,6 +231,7 @@ class System(ABC):
         while self._must_schedule:
             self._must_schedule = False
             self.nb_passes += 1
+            self._nb_seen = self._nb_jobs
             decisions: Iterable[Any] = ()
             decision = None
             nb_repeatable = 0  # there are at most as many starts and rejections as jobs
@@ -296,6 +266,8 @@ class System(ABC):
         self.machine.start(job, self.now, decision.processors)
         self.queue.remove(job)
         self._execute(job)
+        if self._report_starts:
+            self._report_start(job)
 
     def _start_dilated(self, decision: Start) -> None:
         """Start a job that runs longer where it is placed."""
@@ -309,6 +281,13 @@ class System(ABC):
             self.queue.remove(job)  # before its size may change
         self.machine.start(job, self.now, decision.processors, decision.dilation, decision.transfer)
         self._execute_dilated(job)
+        if self._report_starts:
+            self._report_start(job)
+
+    def _report_start(self, job: Job) -> None:
+        if self._policy_started is not None:
+            self._policy_started(self.now, job)
+        self._tell_start(job)
 
     def _carry_out(self, decision: Decision) -> None:
         """Carry out a decision that starts no job."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,14 +13,33 @@ from batsched_py.support.json_values import quote, to_python
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.workload import WorkloadJob, takes_too_long, with_plain_values
 
+SUCCESS = "COMPLETED_SUCCESSFULLY"
+"""Batsim's final state of a job that ended well."""
 REJECTED = "REJECTED"
 """The state in which users learn that a job was refused, as Batsim calls it."""
 WITHDRAWN = "WITHDRAWN"
 """The state in which users learn that a waiting job was withdrawn."""
 
 
-class EndedJob(msgspec.Struct, frozen=True, gc=False):
-    """A job of a user model that has ended; times in seconds.
+class Withdraw(msgspec.Struct, frozen=True, gc=False):
+    """Users withdraw a waiting job, as with ``scancel``: it leaves the queue and never runs.
+
+    :meth:`UserModel.jobs_to_submit` gives it among the jobs to submit, and it takes effect after
+    them, before the policy decides. A job that has started stays, unless ``kill`` ends it; then
+    the withdrawal comes too late, and is counted.
+
+    >>> Withdraw("17")
+    Withdraw(job='17', kill=False)
+    """
+
+    job: str
+    """The id that the model gave the job."""
+    kill: bool = False
+    """Whether the job is to end even if it already runs."""
+
+
+class StartedJob(msgspec.Struct, frozen=True, gc=False):
+    """A job of a user model that has started; times in seconds.
 
     Names are as in :class:`~batsched_py.model.job.Job`.
     """
@@ -30,9 +49,7 @@ class EndedJob(msgspec.Struct, frozen=True, gc=False):
     submit_time: float
     """When it was submitted in this simulation."""
     start_time: float | None
-    """When it started, None if it was rejected."""
-    finish_time: float
-    """When it ended, or was rejected."""
+    """When it started; of a job that has ended: None if it was rejected or withdrawn."""
 
     @property
     def id(self) -> str:
@@ -66,13 +83,26 @@ class EndedJob(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def waiting_time(self) -> float | None:
-        """From submission to start, None if it was rejected."""
+        """From submission to start, None if it never started."""
         return None if self.start_time is None else self.start_time - self.submit_time
+
+
+class EndedJob(StartedJob, frozen=True, gc=False):
+    """A job of a user model that has ended; times in seconds."""
+
+    finish_time: float
+    """When it ended, or was rejected or withdrawn."""
 
     @property
     def turnaround_time(self) -> float | None:
-        """From submission to end (the response time), None if it was rejected."""
+        """From submission to end (the response time), None if it never started."""
         return None if self.start_time is None else self.finish_time - self.submit_time
+
+    @property
+    def waited(self) -> float:
+        """From submission to start, or to the end of a job that never started."""
+        until = self.finish_time if self.start_time is None else self.start_time
+        return until - self.submit_time
 
 
 class UserModel(Protocol):
@@ -84,6 +114,10 @@ class UserModel(Protocol):
 
     An attribute or property ``reacts`` may declare whether submissions depend on when jobs end (a
     closed loop), see :func:`reacts`.
+
+    Two methods are optional. ``begin(site)`` is called before all others, with the
+    :class:`~batsched_py.model.site_view.SiteView` that users may look at. ``job_started(now, job)``
+    reports the start of each :class:`StartedJob`.
     """
 
     @property
@@ -95,19 +129,22 @@ class UserModel(Protocol):
         """
 
     def next_submission(self) -> float:
-        """Return when the next job is due (seconds), inf if none is before another job ends.
+        """Return when users act next (seconds), inf if never before they learn of another job.
 
         It is called whenever anything has happened, and after each of the calls below.
         """
 
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Return the jobs that are submitted at ``now``; called when ``now`` is due.
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob | Withdraw]:
+        """Return the jobs that users submit or withdraw at ``now``; called when ``now`` is due.
 
         There may be none, if :meth:`next_submission` moves on.
         """
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        """Learn that ``job`` ended at ``now``; ``state`` is Batsim's final state or REJECTED."""
+        """Learn that ``job`` ended at ``now``.
+
+        ``state`` is Batsim's final state, or REJECTED or WITHDRAWN for a job that never started.
+        """
 
 
 @runtime_checkable
@@ -162,6 +199,17 @@ def check_due(due: Any, users: UserModel) -> float:
     )
 
 
+def find_method(plugin: object, name: str) -> Callable[..., Any] | None:
+    """Return an optional method of a plug-in, None if it has none.
+
+    Raises :class:`InvariantError` if the name stands for something else.
+    """
+    method = getattr(plugin, name, None)
+    if method is not None and not callable(method):
+        raise InvariantError(f"{type(plugin).__name__}.{name} is {method!r}: expected a method")
+    return method
+
+
 def make_plain_job(job: WorkloadJob, users: UserModel) -> WorkloadJob:
     """Return a job with plain Python values; raises :class:`InvariantError` for impossible ones."""
     try:
@@ -192,8 +240,8 @@ def find_profile(job: WorkloadJob, users: UserModel) -> dict[str, Any]:
 
 def take_submissions(
     users: UserModel, now: float, before: int = 0, *, jobs: Any = None
-) -> Iterator[WorkloadJob]:
-    """Give the jobs that users submit ``now``, after ``before`` jobs at the same instant.
+) -> Iterator[WorkloadJob | Withdraw]:
+    """Give the jobs that users submit or withdraw ``now``, after ``before`` at the same instant.
 
     ``jobs`` are what they returned if they were asked already. Raises :class:`InvariantError` for
     an object that is not a job, and if they submit none and are still due.
@@ -201,10 +249,10 @@ def take_submissions(
     given = users.jobs_to_submit(now) if jobs is None else jobs
     job = None
     for job in iterate_returned(given, users, "jobs_to_submit"):
-        if not isinstance(job, WorkloadJob):
+        if not isinstance(job, WorkloadJob | Withdraw):
             raise InvariantError(
                 f"{type(users).__name__} submitted {job!r} at {now}: expected a WorkloadJob, such "
-                "as one of workload.jobs"
+                "as one of workload.jobs, or a Withdraw"
             )
         yield job
     if job is None and ask_next_due(users) <= now:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from batsched_py.model.user_model import REJECTED as REJECTED
+from batsched_py.model.user_model import SUCCESS as SUCCESS
 from batsched_py.model.user_model import WITHDRAWN as WITHDRAWN
 
-SUCCESS = "COMPLETED_SUCCESSFULLY"
 FAILED = "COMPLETED_FAILED"
 WALLTIME_REACHED = "COMPLETED_WALLTIME_REACHED"
 KILLED = "COMPLETED_KILLED"

@@ -71,7 +71,9 @@ _COUNTED: dict[type[m.Event], set[str]] = {
 _JOB_FIELDS = ("id", "subtime", "res", "profile", "walltime")
 """Fields of a job that Batsim knows; other fields keep their form and order."""
 _ENVELOPE = {"now", "events"}
-_BASE = {"timestamp", "further", "withdrawn"}
+NEVER_WRITTEN = {"withdrawn"}
+"""Fields that are only for readers in this process."""
+_BASE = {"timestamp", "further", *NEVER_WRITTEN}
 ONLY_OF_5 = {"call_id", "last", "turned"}
 """Fields of events and decisions that version 4 does not have."""
 

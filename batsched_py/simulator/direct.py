@@ -18,7 +18,7 @@ from batsched_py.model.job import ENDED, RUNNING, Job
 from batsched_py.model.system import System
 from batsched_py.model.user_model import UserModel, find_profile
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.batsim_jobs_columns import REJECTED, WITHDRAWN
 from batsched_py.protocol.decision_rules import explain_refusal_by_both
 from batsched_py.protocol.dilated_jobs import DilatedJobs
 from batsched_py.protocol.messages import JobDescription
@@ -256,8 +256,11 @@ class DirectSimulation(System):
                 case m.ExecuteJob():
                     self._execute(job)
 
-    def _reject(self, job: Job) -> None:
-        self._drop(self._jobs.pop(job.id))
+    def _reject(self, job: Job, *, withdrawn: bool = False) -> None:
+        simulated = self._jobs.pop(job.id)
+        self._drop(simulated)
+        if withdrawn:
+            simulated.final_state, simulated.finish_time = WITHDRAWN, self.now
         if self._dilated is not None:
             self._dilated.forget(job.id)
 

@@ -27,6 +27,8 @@ DYNAMIC = "dyn"
 """The workload of the jobs that users submit."""
 ORIGINAL_SUBMISSION = "original_submission_time"
 """The field of a submitted job with its recorded submission time, if it has one."""
+DEADLINE = "deadline"
+"""The field of a submitted job with its deadline, if it has one."""
 
 
 class WorkloadJob(msgspec.Struct, gc=False, kw_only=True):

@@ -89,7 +89,7 @@ def fields(kind: type[m.Event]) -> dict[str, st.SearchStrategy[Any]]:
     names = [
         name
         for name in kind.__struct_fields__
-        if name not in ("further", *COUNTED, *codec.ONLY_OF_5)
+        if name not in ("further", *codec.NEVER_WRITTEN, *COUNTED, *codec.ONLY_OF_5)
     ]
     return {name: FIELDS[name] for name in names}
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from batsched_py import simulate
-from batsched_py.model.user_model import EndedJob, UserModel
+from batsched_py.model.user_model import EndedJob, UserModel, Withdraw
 from batsched_py.options.option_values import one_of
 from batsched_py.units import HOUR, WEEK
 from batsched_py.workload import Workload, WorkloadJob
@@ -100,7 +100,7 @@ class HalfShut:
         """Return 0 for the extra job, then the next submission of the users (seconds)."""
         return 0.0 if self._shut else self._users.next_submission()
 
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob | Withdraw]:
         """Return the jobs that are due at ``now``, the extra job first."""
         shut, self._shut = self._shut, []
         due = self._users.next_submission() <= now

@@ -16,6 +16,7 @@ from batsched_py.model.counters import read_counters
 from batsched_py.model.user_model import (
     EndedJob,
     UserModel,
+    Withdraw,
     any_reacts,
     ask_next_due,
     make_plain_job,
@@ -51,17 +52,20 @@ class _Group(msgspec.Struct, eq=False):
         except InvariantError as error:
             raise InvariantError(f"{self.label}: {error}") from None
 
-    def jobs(self, now: float) -> Iterator[WorkloadJob]:
+    def acts(self, now: float) -> Iterator[WorkloadJob | Withdraw]:
         try:
             yield from take_submissions(self.model, now)
         except InvariantError as error:
             raise InvariantError(f"{self.label}: {error}") from None
 
-    def renamed(self, job: WorkloadJob) -> WorkloadJob:
+    def renamed(self, job: WorkloadJob | Withdraw) -> WorkloadJob | Withdraw:
+        if isinstance(job, Withdraw):
+            return msgspec.structs.replace(job, job=self.prefix + job.job)
         job = make_plain_job(job, self.model)
         user = None if job.user is None else self.prefix + job.user
         names = {"id": self.prefix + job.id, "profile": self.prefix + job.profile}
-        return msgspec.structs.replace(job, user=user, **names)
+        after = tuple(self.prefix + before for before in job.after)
+        return msgspec.structs.replace(job, user=user, after=after, **names)
 
 
 class Population:
@@ -134,14 +138,15 @@ class Population:
         """Return the time of the next submission of any member, inf if none is planned."""
         return min(group.due() for group in self._groups)
 
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
-        """Yield the jobs of all members that are due by ``now``, in order of the members."""
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob | Withdraw]:
+        """Yield what all members who are due by ``now`` do, in order of the members."""
         for group in self._groups:
             if group.due() <= now:
-                for original in group.jobs(now):
-                    job = group.renamed(original)
-                    self._active[job.id] = group, original
-                    yield job
+                for original in group.acts(now):
+                    act = group.renamed(original)
+                    if isinstance(original, WorkloadJob) and isinstance(act, WorkloadJob):
+                        self._active[act.id] = group, original
+                    yield act
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Report the end of a job to the member that submitted it."""

@@ -11,7 +11,14 @@ from typing import Any, Literal
 import msgspec
 
 from batsched_py.errors import InvariantError, PluginError, UsageError
-from batsched_py.model.user_model import EndedJob, UserModel, ask_next_due, reacts, take_submissions
+from batsched_py.model.user_model import (
+    EndedJob,
+    UserModel,
+    Withdraw,
+    ask_next_due,
+    reacts,
+    take_submissions,
+)
 from batsched_py.options.option_values import boolean, number, one_of
 from batsched_py.plugins import plugins
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
@@ -173,7 +180,7 @@ class Sufficient:
         held = self._held[0][0] if self._held else inf
         return min(held, ask_next_due(self._inner))
 
-    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
+    def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob | Withdraw]:
         """Yield delayed jobs that are due, then new jobs of the wrapped model."""
         self._counts.note_time(now)
         submitted = False
@@ -189,6 +196,10 @@ class Sufficient:
             wished = False
             for wish in take_submissions(self._inner, now):
                 wished = True
+                if isinstance(wish, Withdraw):
+                    submitted = True
+                    yield wish
+                    continue
                 self._counts.jobs += 1
                 for job in self._submitted(_Wish(wish, now, self._name(wish)), now):
                     submitted = True
