@@ -165,6 +165,11 @@ class UsersSide(ABC):
 
     def _find_unfinished(self, job: WorkloadJob, users: UserModel) -> set[str]:
         """Return the ids of the jobs that a job depends on and that have not ended well."""
+        if not isinstance(job.after, tuple | list) or {*map(type, job.after)} != {str}:
+            raise InvariantError(
+                f"{type(users).__name__} submitted job {job.id} with after = {job.after!r}: "
+                "expected the ids of jobs, such as ('17',)"
+            )
         waits_for = {f"{DYNAMIC}!{name}" for name in job.after}
         for before in sorted(waits_for - self._submitted):
             raise InvariantError(

@@ -208,6 +208,8 @@ def _execute(
     counted, fault = _statistics(system) if details is None else ({"statistics": None}, None)
     notes = [*workload.notes, *machine.notes, *plugin_notes]
     notes += make_notes(resolved, system.scheduler, output)
+    if nb := system.nb_too_late:
+        notes.append(f"{nb} withdrawals came too late: the jobs had started or ended")
     settings = {
         "input": {
             "name": workload.name,

@@ -302,6 +302,7 @@ def test_users_see_their_jobs_and_the_queue(run: Run) -> None:
         ([(0, Withdraw("A"))], "withdrew job 'A' at 0.0: expected the id of a job"),
         ([(0, job("B", after=("A",)))], "submitted job B after job A, which it has not submitted"),
         ([(0, job("B", after=("B",)))], "submitted job B after job B, which it has not submitted"),
+        ([(0, job("B", after="A"))], "submitted job B with after = 'A': expected the ids of jobs"),
         ([(0, "A")], "submitted 'A' at 0.0: expected a WorkloadJob"),
     ],
 )
