@@ -253,7 +253,7 @@ class DecisionProcess(System):
         self._reply.append(rejection)
 
     def _kill(self, job: Job) -> None:
-        job_id = job.id if job.id in self._jobs else make_placed_id(job.id)
+        job_id = self._find_running_id(job)
         if self._killed is not None:
             if job_id in self._killed:
                 raise InvariantError(f"job {job.id} was killed twice, and Batsim 5 aborts on that")
@@ -261,8 +261,12 @@ class DecisionProcess(System):
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job_id]))
 
     def _kill_for_user(self, job: Job) -> None:
-        if self._killed is None or job.id not in self._killed:
+        if self._killed is None or self._find_running_id(job) not in self._killed:
             super()._kill_for_user(job)
+
+    def _find_running_id(self, job: Job) -> str:
+        """Return the id of a job that runs, or of the form of it that runs in its place."""
+        return job.id if job.id in self._jobs else make_placed_id(job.id)
 
     def _add_call(self, time: float) -> bool:
         if self._six_decimals:

@@ -82,8 +82,10 @@ class SubmissionWatch:
         self._nb_recorded = nb_recorded
         self._most = _whole(nb_recorded + budgets.jobs)
         self._most_at_once = _whole(budgets.jobs_at_once)
-        self._nb_jobs = self._nb_before = 0
-        """Jobs submitted so far, and before the instant of the latest submission."""
+        self._nb_jobs = 0
+        """Jobs submitted so far."""
+        self._nb_at_once = 0
+        """Submissions and withdrawals at the latest instant."""
         self._instant = -inf
         self.withdrawals: list[Withdraw] = []
         """What users withdrew when they were last asked; whoever carries it out empties it."""
@@ -95,29 +97,32 @@ class SubmissionWatch:
         for too many jobs, of which it takes one more than allowed unless they are a list.
         """
         if now > self._instant:
-            self._instant, self._nb_before = now, self._nb_jobs
-        jobs: Any = users.jobs_to_submit(now)
-        if type(jobs) is list and jobs and _ONLY_JOBS.issuperset(map(type, jobs)):  # mostly
-            jobs = jobs.copy()  # the model may change its own list when a job is refused
+            self._instant, self._nb_at_once = now, 0
+        given: Any = users.jobs_to_submit(now)
+        jobs: list[WorkloadJob]
+        if type(given) is list and given and _ONLY_JOBS.issuperset(map(type, given)):  # mostly
+            jobs = given.copy()  # the model may change its own list when a job is refused
         else:
-            at_once = self._nb_jobs - self._nb_before
-            room = min(self._most_at_once - at_once, self._most - self._nb_jobs)
-            acts = list(islice(take_submissions(users, now, at_once, jobs=jobs), room + 1))
-            jobs = [act for act in acts if isinstance(act, WorkloadJob)]
-            if len(acts) > room:  # it may be endless
-                self._nb_jobs += len(acts)
-                raise self._too_many(type(users).__name__, now)
-            self.withdrawals += [act for act in acts if isinstance(act, Withdraw)]
-        submitted: list[WorkloadJob] = jobs
-        self._nb_jobs += len(submitted)
-        if self._nb_jobs > self._most or self._nb_jobs - self._nb_before > self._most_at_once:
+            jobs = []
+            room = self._most - self._nb_jobs
+            acts = take_submissions(users, now, self._nb_at_once, jobs=given)
+            for act in islice(acts, self._most_at_once - self._nb_at_once + 1):  # may be endless
+                if isinstance(act, Withdraw):
+                    self.withdrawals.append(act)
+                else:
+                    jobs.append(act)
+                    if len(jobs) > room:
+                        break
+        self._nb_jobs += len(jobs)
+        self._nb_at_once += len(jobs) + len(self.withdrawals)
+        if self._nb_jobs > self._most or self._nb_at_once > self._most_at_once:
             raise self._too_many(type(users).__name__, now)
-        return submitted
+        return jobs
 
     def _too_many(self, model: str, now: float) -> BudgetError:
-        budgets, at_once = self._budgets, self._nb_jobs - self._nb_before
+        budgets, at_once = self._budgets, self._nb_at_once
         if at_once > self._most_at_once:
-            seen = f"{model} has submitted {at_once} jobs at this instant"
+            seen = f"{model} has submitted or withdrawn {at_once} jobs at this instant"
             return make_budget_error("jobs_at_once", budgets.jobs_at_once, now, seen)
         recorded = f", and {self._nb_recorded} were recorded" if self._nb_recorded else ""
         seen = f"{model} has submitted {self._nb_jobs} jobs{recorded}"

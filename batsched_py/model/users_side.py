@@ -133,7 +133,7 @@ class UsersSide(ABC):
                 break
             jobs = submissions.jobs_due(users, now)
             if self._random is not None:
-                self._random.shuffle(jobs)
+                self._shuffle(jobs, self._random)
             for job in jobs:
                 self._submit(job, users)
             if submissions.withdrawals:
@@ -141,6 +141,16 @@ class UsersSide(ABC):
                 for withdrawal in withdrawals:
                     self._withdraw(withdrawal, users)
         self._users_due, self._users_know = due, True
+
+    @staticmethod
+    def _shuffle(jobs: list[WorkloadJob], random: random.Random) -> None:
+        """Shuffle jobs, but leave each behind the jobs that it depends on."""
+        depth: dict[str, int] = {}
+        for job in jobs:
+            befores = job.after if isinstance(job.after, tuple | list) else ()
+            depth[job.id] = 1 + max([depth.get(before, 0) for before in befores], default=0)
+        random.shuffle(jobs)
+        jobs.sort(key=lambda job: depth[job.id])
 
     def _submit(self, job: WorkloadJob, users: UserModel) -> None:
         job_id = f"{DYNAMIC}!{job.id}"
@@ -197,6 +207,8 @@ class UsersSide(ABC):
         """Withdraw a waiting job, and the jobs that depend on it."""
         jobs = [job]
         for each in jobs:  # which grow
+            if each.state is not WAITING:
+                continue  # it depends on several jobs that were withdrawn
             each.state = ENDED
             was_shown = self._held.pop(each.id, None) is None
             self._drop_withdrawn(each, was_shown=was_shown)

@@ -31,7 +31,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     jobs: _AtLeastOne = 10_000_000
     """Jobs that users may submit beyond as many as were recorded."""
     jobs_at_once: _AtLeastOne = 1_000_000
-    """Jobs that users may submit at one instant."""
+    """Jobs that users may submit or withdraw at one instant."""
 
     def __str__(self) -> str:
         """Return what differs from the defaults as it is given, ``decisions=inf,jobs=5``."""

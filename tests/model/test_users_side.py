@@ -324,6 +324,52 @@ def test_endless_withdrawals_end(run: Run) -> None:
         run(Endless((0, job("A"))), Fcfs(), budgets=Budgets(jobs_at_once=100))
 
 
+def test_endless_withdrawals_one_at_a_time_end(run: Run) -> None:
+    class Endless(Scripted):
+        def next_submission(self) -> float:
+            return 0.0
+
+        def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob | Withdraw]:  # type: ignore[override]
+            return list(super().jobs_to_submit(now)) or [Withdraw("A")]
+
+    with pytest.raises(BudgetError, match="submitted or withdrawn 101 jobs at this instant"):
+        run(Endless((0, job("A"))), Fcfs(), budgets=Budgets(jobs_at_once=100))
+
+
+def test_withdrawals_do_not_count_as_submitted_jobs(run: Run) -> None:
+    users = Scripted((0, job("A")), *((0, Withdraw("A")) for _ in range(9)))
+    assert run(users, Fcfs(), budgets=Budgets(jobs=1)).nb_too_late == 8
+
+
+def test_jobs_of_one_instant_stay_behind_those_that_they_depend_on_when_shaken(run: Run) -> None:
+    chain = [(0, job(f"{n}", after=(f"{n - 1}",) if n else ())) for n in range(9)]
+    users = Scripted(*chain)
+    run(users, Fcfs(), shake=1)
+    assert users.ended["8"].start_time == 80
+
+
+def test_a_job_that_depends_on_two_withdrawn_jobs_is_withdrawn_once(run: Run) -> None:
+    """A diamond: B and C depend on A, D on both and on A."""
+    users = Scripted(
+        (0, job("Z", 4)),
+        (1, job("A")),
+        (1, job("B", after=("A",))),
+        (1, job("C", after=("A",))),
+        (1, job("D", after=("B", "C", "A"))),
+        (2, Withdraw("A")),
+    )
+    assert run(users, Fcfs()).nb_withdrawn == 4
+    assert [name for _, name, state in users.learned if state == "WITHDRAWN"] == [*"ABCD"]
+
+
+def test_a_job_that_depends_on_two_jobs_of_which_one_is_killed(run: Run) -> None:
+    """C depends on A, which is killed at 5, and on B, which depends on A too."""
+    users = Scripted(
+        (0, job("A", walltime=5.0)), (1, job("B", after=("A",))), (1, job("C", after=("A", "B")))
+    )
+    assert run(users, Fcfs()).nb_withdrawn == 2
+
+
 def test_users_and_a_policy_may_kill_the_same_job(run: Run) -> None:
     class Killing(Noting):
         def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
