@@ -48,6 +48,7 @@ class UsersSide(ABC):
         "_job_started",
         "_of_users",
         "_random",
+        "_settling",
         "_submissions",
         "_submitted",
         "_users_due",
@@ -85,6 +86,8 @@ class UsersSide(ABC):
         """The jobs that wait for others, by id: the ids of the jobs that they wait for."""
         self._dependents: dict[str, list[Job]] = {}
         """The jobs that wait for a job, by its id."""
+        self._settling: list[str] = []
+        """Ids of jobs that have ended, of which the jobs that wait for them do not know yet."""
         self._users_due, self._users_know = inf, True
         """The next submission of the users (seconds), and whether that accounts for all ends."""
         self._job_started = find_method(users, "job_started")
@@ -126,6 +129,8 @@ class UsersSide(ABC):
         """Submit the jobs of all users who are due, then withdraw what they withdraw."""
         now, submissions = self.now, self._submissions
         while True:
+            if self._settling:
+                self._settle()
             due = users.next_submission()
             if type(due) is not float or not due <= LATEST_TIME:
                 due = check_due(due, users)
@@ -137,6 +142,7 @@ class UsersSide(ABC):
             for job in jobs:
                 self._submit(job, users)
             if submissions.withdrawals:
+                self._settle()
                 withdrawals, submissions.withdrawals = submissions.withdrawals, []
                 for withdrawal in withdrawals:
                     self._withdraw(withdrawal, users)
@@ -213,8 +219,9 @@ class UsersSide(ABC):
             was_shown = self._held.pop(each.id, None) is None
             self._drop_withdrawn(each, was_shown=was_shown)
             self.nb_withdrawn += 1
+            self._failed.add(each.id)
             self._report_end(each, WITHDRAWN)
-            jobs += self._take_dependents_of_failed(each.id)
+            jobs += self._dependents.pop(each.id, ())
 
     # Jobs that depend on others ------------------------------------------------------------------
 
@@ -227,33 +234,35 @@ class UsersSide(ABC):
         for before in waits_for:
             self._dependents.setdefault(before, []).append(job)
 
-    def _take_dependents_of_failed(self, job_id: str) -> list[Job]:
-        """Return the jobs that wait for a job which did not end well."""
-        self._failed.add(job_id)
-        return [job for job in self._dependents.pop(job_id, ()) if job.state is WAITING]
+    def _settle(self) -> None:
+        """Release the jobs that waited for jobs that have ended, or withdraw them.
 
-    def _release_dependents(self, job_id: str) -> None:
-        """Let the jobs start that waited only for this one, which ended well."""
-        for held in self._dependents.pop(job_id, ()):
-            if held.state is WAITING:  # else its user withdrew it
+        This comes after all ends of an instant, as a simulator reports them together.
+        """
+        for job_id in self._settling:  # which grows: a released job may be refused
+            for held in self._dependents.pop(job_id, ()):
+                if held.state is not WAITING:
+                    continue  # its user withdrew it
+                if job_id in self._failed:
+                    self._take_back(held)
+                    continue
                 waits_for = self._held[held.id]
                 waits_for.discard(job_id)
                 if not waits_for:
                     del self._held[held.id]
                     held.submit_time = self.now  # since when the policy may start it
                     self.job_submitted(held)
+        self._settling.clear()
 
     # What users learn ----------------------------------------------------------------------------
 
     def _tell_users(self, job: Job, state: str) -> None:
-        """Report the end of a job to the users if it is theirs, and see to its dependents."""
-        if not self._report_end(job, state):
-            return
-        if state != SUCCESS:
-            for held in self._take_dependents_of_failed(job.id):
-                self._take_back(held)
-        elif self._dependents:
-            self._release_dependents(job.id)
+        """Report the end of a job to the users if it is theirs, and note it for its dependents."""
+        if self._report_end(job, state):
+            if state != SUCCESS:
+                self._failed.add(job.id)
+            if job.id in self._dependents:
+                self._settling.append(job.id)
 
     def _report_end(self, job: Job, state: str) -> bool:
         """Report the end of a job to the users; return whether it is theirs."""

@@ -370,6 +370,15 @@ def test_a_job_that_depends_on_two_jobs_of_which_one_is_killed(run: Run) -> None
     assert run(users, Fcfs()).nb_withdrawn == 2
 
 
+def test_dependents_learn_after_all_ends_of_an_instant(run: Run) -> None:
+    """A is killed as C ends well: B, which depends on A, is withdrawn after both."""
+    users = Scripted((0, job("A", walltime=5.0)), (0, job("C", run=5)), (1, job("B", after=("A",))))
+    run(users, Fcfs())
+    assert [(now, name) for now, name, state in users.learned if state != "started"] == [
+        *((5, "A"), (5, "C"), (5, "B"))
+    ]
+
+
 def test_users_and_a_policy_may_kill_the_same_job(run: Run) -> None:
     class Killing(Noting):
         def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:

@@ -11,12 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from batsched_py import Result
-from together.worlds import Job, Machine, World
+from together.worlds import ACTING, Job, Machine, World
 
 CLOSE = 1e-4
 """Seconds: tables have six decimals, of which times after 10^9 s keep fewer."""
@@ -35,10 +35,17 @@ class Row(NamedTuple):
     """inf if it has none."""
     processors: frozenset[int]
     state: str
+    withdrawn: float
+    """When its user withdrew it, inf if never."""
+
+    @property
+    def left(self) -> float:
+        """When it left the queue."""
+        return min(self.start, self.withdrawn)
 
 
 def read_rows(result: Result) -> list[Row]:
-    """Return the jobs of a run; those that were rejected have no processors and start never."""
+    """Return the jobs of a run; those that never started have no processors and start never."""
     rows = []
     for cells in csv.DictReader(result.jobs_csv().splitlines()):
         processors: set[int] = set()
@@ -46,10 +53,13 @@ def read_rows(result: Result) -> list[Row]:
             first, _, last = part.partition("-")
             processors |= set(range(int(first), int(last or first) + 1))
         requested = float(cells["requested_time"])
-        rejected = "REJECTED" in cells["final_state"]
-        start = inf if rejected else float(cells["starting_time"])
+        withdrawn = cells["final_state"] == "WITHDRAWN"
+        ran = not withdrawn and cells["final_state"] != "REJECTED"
+        if not ran:
+            assert not cells["starting_time"] and not cells["finish_time"]
+        start = float(cells["starting_time"]) if ran else inf
         # Batsim writes 10 microseconds for a zero-length job
-        lasted = 0.0 if rejected else float(cells["execution_time"])
+        lasted = float(cells["execution_time"]) if ran else 0.0
         end = start if lasted < CLOSE else float(cells["finish_time"])
         rows.append(
             Row(
@@ -62,6 +72,7 @@ def read_rows(result: Result) -> list[Row]:
                 inf if requested < 0 else requested,
                 frozenset(processors),
                 cells["final_state"],
+                float(cells["withdrawal_time"]) if withdrawn else inf,
             )
         )
     return rows
@@ -73,6 +84,13 @@ def check_run(world: World, result: Result) -> None:
     ran = [row for row in rows if row.processors]
     check_times(rows)
     check_alone(ran, world.nodes)
+    after: dict[str, list[str]] = {}
+    if world.users == ACTING:
+        statistics = result.settings["user_statistics"]
+        after = {name: befores for name, befores in statistics["after"].items() if befores}
+        check_ledger(rows, statistics, result.settings["notes"])
+        check_dependencies(rows, after)
+    queued = hold(rows, after)
     if world.users == "rigid" and world.settings.get("split") is None:
         check_jobs_of_the_log(world, rows)
     if world.machine is not None:
@@ -82,17 +100,20 @@ def check_run(world: World, result: Result) -> None:
     if world.plain:
         assert all(len(row.processors) == row.size for row in ran)
         if not {"limits", "reservations"} & set(world.policy_options):
-            assert all(bool(row.processors) == (row.size <= world.nodes) for row in rows)
-            check_never_idle(world, rows)
+            fit = {row.id: row.size <= world.nodes for row in queued}
+            assert all(fit[row.id] == (row.state != "REJECTED") for row in queued)
+            check_never_idle(world, queued)
         # with each_event a job that is submitted as another ends finds it still running
         if not {"shake", "each_event"} & set(world.settings):
-            check_queue(world, rows)
+            check_queue(world, queued)
     waits = [row.start - row.submit for row in ran]
     if waits:
         mean = sum(waits) / len(waits)
         assert result.metrics["mean_waiting_time"] == pytest.approx(mean, abs=CLOSE)
     assert result.metrics["nb_ran"] == len(ran)
-    assert result.metrics["nb_rejected"] == len(rows) - len(ran)
+    nb_withdrawn = sum(row.withdrawn < inf for row in rows)
+    assert result.metrics["nb_rejected"] == len(rows) - len(ran) - nb_withdrawn
+    assert result.metrics.get("nb_withdrawn", 0) == nb_withdrawn
 
 
 def check_times(rows: Sequence[Row]) -> None:
@@ -102,8 +123,51 @@ def check_times(rows: Sequence[Row]) -> None:
         if row.processors:
             assert row.submit <= row.start <= row.end
             assert row.end - row.start <= row.walltime + CLOSE
+        elif row.state == "WITHDRAWN":
+            assert row.submit <= row.withdrawn < inf
         else:
-            assert "REJECTED" in row.state
+            assert row.state == "REJECTED"
+
+
+def check_ledger(rows: Sequence[Row], statistics: dict[str, Any], notes: Sequence[str]) -> None:
+    """The table has what the users learned: each job that they submitted ended, once, in a way."""
+    jobs = statistics["jobs"]
+    assert sorted(jobs) == sorted(row.id for row in rows)
+    for row in rows:
+        state, submit, start, end = jobs[row.id]
+        assert row.state == state
+        assert row.submit == pytest.approx(submit, abs=CLOSE)
+        assert row.start == (inf if start is None else pytest.approx(start, abs=CLOSE))
+        if state != "REJECTED":
+            assert min(row.end, row.withdrawn) == pytest.approx(end, abs=CLOSE)
+    too_late = [int(note.split()[0]) for note in notes if "came too late" in note]
+    assert too_late == [nb for nb in [statistics["too_late"]] if nb]
+
+
+def check_dependencies(rows: Sequence[Row], after: dict[str, list[str]]) -> None:
+    """No job starts before all jobs that it depends on have ended well; else it is withdrawn."""
+    by_id = {row.id: row for row in rows}
+    for name, befores in after.items():
+        row = by_id[name]
+        for before in map(by_id.__getitem__, befores):
+            if before.state == "COMPLETED_SUCCESSFULLY":
+                assert row.start >= before.end - CLOSE
+            else:
+                assert row.state == "WITHDRAWN"
+                failed = min(before.end, before.withdrawn)
+                assert failed == inf or row.withdrawn <= max(failed, row.submit) + CLOSE
+
+
+def hold(rows: Sequence[Row], after: dict[str, list[str]]) -> list[Row]:
+    """Return the jobs that came into the queue, submitted when the policy could see them."""
+    by_id, queued = {row.id: row for row in rows}, []
+    for row in rows:
+        befores = [by_id[before] for before in after.get(row.id, ())]
+        release = max([row.submit, *(before.end for before in befores)])
+        well = all(before.state == "COMPLETED_SUCCESSFULLY" for before in befores)
+        if well and (not befores or row.processors or release < row.withdrawn):
+            queued.append(row._replace(submit=release))
+    return queued
 
 
 def check_alone(ran: Sequence[Row], nb_processors: int) -> None:
@@ -204,8 +268,8 @@ def check_never_idle(world: World, rows: Sequence[Row]) -> None:
     """A machine is not empty while a job waits; under ``filler`` nothing waits that would fit."""
     changes: dict[float, list[Row]] = defaultdict(list)
     for row in rows:
-        if row.processors:
-            for time in {row.submit, row.start, row.end}:
+        if row.left < inf:
+            for time in {row.submit, row.left, row.end} - {inf}:
                 changes[time].append(row)
     waiting: dict[str, int] = {}
     running: dict[str, int] = {}
@@ -213,7 +277,7 @@ def check_never_idle(world: World, rows: Sequence[Row]) -> None:
         for row in changes[now]:
             waiting.pop(row.id, None)
             running.pop(row.id, None)
-            if row.submit <= now < row.start:
+            if row.submit <= now < row.left:
                 waiting[row.id] = row.size
             elif row.start <= now < row.end:
                 running[row.id] = row.size
@@ -229,17 +293,17 @@ def check_queue(world: World, rows: Sequence[Row]) -> None:
     if world.policy not in ("fcfs", "easy") or "order" in world.policy_options:
         return
     # Batsim sends simultaneous jobs of a log in the order of their ids as texts
-    queue = sorted((row for row in rows if row.processors), key=lambda row: (row.submit, row.id))
+    queue = sorted((row for row in rows if row.left < inf), key=lambda row: (row.submit, row.id))
     instants = Counter(row.submit for row in queue)
     latest = -inf
     for at, row in enumerate(queue):
         is_head_from = max(row.submit, latest)
-        if world.users == "rigid" or instants[row.submit] == 1:
+        if row.processors and (world.users == "rigid" or instants[row.submit] == 1):
             if world.policy == "fcfs":
                 assert row.start >= latest
             promised = promise(row, queue[:at], queue[at + 1 :], is_head_from, world.nodes)
             assert row.start <= promised + CLOSE, f"job {row.id} was promised {promised}"
-        latest = max(latest, row.start)
+        latest = max(latest, row.left)
 
 
 def promise(

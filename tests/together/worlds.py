@@ -29,7 +29,9 @@ from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from every_policy import OPTIONS, POPULATION
 
 POLICIES = sorted(plugins.list_names(SCHEDULERS))
-MODELS = [RIGID, *sorted(plugins.list_names(USERS))]
+ACTING = f"{Path(__file__).with_name('acting_users.py')}:Acting"
+"""Users who withdraw jobs, and whose jobs depend on others."""
+MODELS = [RIGID, ACTING, *sorted(plugins.list_names(USERS))]
 TEXTS: dict[str, list[Any]] = {
     "begins": ["tue 08:15"],
     "bf_window": ["30 min"],
