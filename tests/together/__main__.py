@@ -24,10 +24,12 @@ from together import checks
 from together.worlds import World, worlds
 
 CHECKS = {
-    "invariants": (checks.check_invariants, 40),
+    "invariants": (checks.check_invariants, 35),
+    "what a policy sees": (checks.check_policy, 10),
+    "users who look": (checks.check_onlookers, 5),
     "with messages": (checks.check_messages, 20),
     "the same again": (checks.check_the_same_again, 10),
-    "causality": (checks.check_causality, 20),
+    "causality": (checks.check_causality, 10),
     "energy": (checks.check_energy, 5),
     "socket of Batsim 4": (lambda world: checks.check_socket(world, "socket"), 2),
     "socket of Batsim 5": (lambda world: checks.check_socket(world, "socket5"), 2),
@@ -111,7 +113,11 @@ def draw_with(number: int, until: float, counts: Counter[tuple[str, str]]) -> No
         except UnsatisfiedAssumption:
             counts["left out", ""] += 1
             raise
-        for key in (("check", name), ("policy", world.policy), ("users", world.users)):
+        for key in (
+            ("check", name),
+            ("policy", world.policy),
+            ("users", world.users.rpartition(":")[2]),
+        ):
             counts[key] += 1
 
     check()

@@ -15,13 +15,13 @@ import pandas as pd
 import pytest
 from hypothesis import assume, note
 
-from batsched_py import Result
+from batsched_py import Result, Workload
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InputError, UsageError
 from batsched_py.model.decisions import Decision, Reject, Start
 from batsched_py.model.policy import may_dilate
 from batsched_py.plugins import plugins
-from batsched_py.plugins.plugins import SCHEDULERS
+from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob, workload
@@ -29,6 +29,7 @@ from batsched_py.workload.logs.swf import write_swf
 from batsched_py.workload.logs.swf_frame import log_from_frame
 from helpers.waiting import LIMIT, wait_until
 from together.invariants import CLOSE, Row, check_run, read_rows
+from together.watching import Onlooking, watch
 from together.worlds import World
 
 ENERGY_PLATFORM = Path(__file__).parents[2] / "platforms" / "energy_16.xml"
@@ -82,6 +83,7 @@ def check_causality(world: World) -> None:
     until = middle - CLOSE  # the table rounds times
     assert _submissions(usual, until) == _submissions(other, until)
     assert _starts(usual, until) == _starts(other, until)
+    assert _withdrawals(usual, until) == _withdrawals(other, until)
 
 
 def _with_other_future(policy: str, after: float) -> type[Any]:
@@ -107,6 +109,26 @@ def _submissions(rows: list[Row], until: float) -> list[tuple[Any, ...]]:
 
 def _starts(rows: list[Row], until: float) -> list[tuple[Any, ...]]:
     return sorted((row.start, row.id, sorted(row.processors)) for row in rows if row.start < until)
+
+
+def _withdrawals(rows: list[Row], until: float) -> list[tuple[Any, ...]]:
+    return sorted((row.withdrawn, row.id) for row in rows if row.withdrawn < until)
+
+
+def check_policy(world: World) -> None:
+    """A policy learns of each event, and sees only the jobs that may start."""
+    simulate(world, scheduler=watch(plugins.load(SCHEDULERS, world.policy)))
+
+
+def check_onlookers(world: World) -> None:
+    """Users who are told of starts and look at the site, but do as before, change nothing."""
+    assume(world.users != RIGID)
+    kind = plugins.load(USERS, world.users)
+
+    def make(load: Workload, seed: Any, **options: Any) -> Any:
+        return Onlooking(plugins.make_users(kind, world.users, load, options, seed))
+
+    assert simulate(world, users=make).jobs_csv() == simulate(world).jobs_csv()
 
 
 def check_socket(world: World, backend: str) -> None:

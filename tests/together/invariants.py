@@ -56,7 +56,7 @@ def read_rows(result: Result) -> list[Row]:
         withdrawn = cells["final_state"] == "WITHDRAWN"
         ran = not withdrawn and cells["final_state"] != "REJECTED"
         if not ran:
-            assert not cells["starting_time"] and not cells["finish_time"]
+            assert cells["starting_time"] == cells["finish_time"] == ""
         start = float(cells["starting_time"]) if ran else inf
         # Batsim writes 10 microseconds for a zero-length job
         lasted = float(cells["execution_time"]) if ran else 0.0

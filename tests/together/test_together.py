@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from batsched_py.plugins.plugins import RIGID
 from together import checks
-from together.worlds import MODELS, POLICIES, World, worlds
+from together.worlds import ACTING, MODELS, POLICIES, World, worlds
 
 NB_WORLDS = settings().max_examples // 12
 """Of each policy and each user model."""
@@ -25,6 +26,12 @@ def busy_worlds(**of: Any) -> st.SearchStrategy[World]:
     return worlds(**of).filter(lambda world: world.nb_jobs > 3 and world.nodes > 1)
 
 
+def of_users(*models: str | None) -> pytest.MarkDecorator:
+    """Run a test for each of these user models; None: for any, as they are drawn."""
+    names = [str(name).rpartition(":")[2] for name in models]
+    return pytest.mark.parametrize("users", models, ids=names)
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @few
 @given(st.data())
@@ -32,19 +39,38 @@ def test_invariants_of_every_policy(policy: str, data: st.DataObject) -> None:
     checks.check_invariants(data.draw(busy_worlds(policy=policy)))
 
 
-@pytest.mark.parametrize("users", MODELS)
+@pytest.mark.parametrize("policy", POLICIES)
+@few
+@given(st.data())
+def test_every_policy_with_users_who_withdraw(policy: str, data: st.DataObject) -> None:
+    world = data.draw(busy_worlds(policy=policy, users=ACTING))
+    checks.check_invariants(world)
+    checks.check_policy(world)
+    if not {"each_event", "shake"} & set(world.settings):
+        checks.check_messages(world)
+
+
+@of_users(*MODELS)
 @few
 @given(st.data())
 def test_invariants_of_every_user_model(users: str, data: st.DataObject) -> None:
     checks.check_invariants(data.draw(busy_worlds(users=users)))
 
 
+@of_users(*MODELS[1:])
+@few
+@given(st.data())
+def test_users_who_only_look_change_nothing(users: str, data: st.DataObject) -> None:
+    checks.check_onlookers(data.draw(busy_worlds(users=users)))
+
+
+@of_users(RIGID, ACTING)
 @pytest.mark.parametrize("policy", ["easy", "fcfs", "filler"])
 @settings(max_examples=NB_WORLDS * 6, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_the_promises_of_simple_policies(policy: str, data: st.DataObject) -> None:
+def test_the_promises_of_simple_policies(policy: str, users: str, data: st.DataObject) -> None:
     """Only on plain machines, of jobs whose order is known."""
-    drawn = busy_worlds(policy=policy, users="rigid").filter(lambda world: world.plain)
+    drawn = busy_worlds(policy=policy, users=users).filter(lambda world: world.plain)
     checks.check_invariants(data.draw(drawn))
 
 
@@ -61,14 +87,14 @@ def test_messages_change_nothing_under_every_policy(policy: str, data: st.DataOb
     checks.check_messages(data.draw(busy_worlds(policy=policy)))
 
 
-@pytest.mark.parametrize("users", MODELS)
+@of_users(*MODELS)
 @few
 @given(st.data())
 def test_messages_change_nothing_with_every_user_model(users: str, data: st.DataObject) -> None:
     checks.check_messages(data.draw(busy_worlds(users=users)))
 
 
-@pytest.mark.parametrize("users", MODELS)
+@of_users(*MODELS)
 @one
 @given(st.data())
 def test_nobody_knows_the_future(users: str, data: st.DataObject) -> None:
@@ -82,11 +108,12 @@ def test_energy_is_that_of_the_hosts_in_use(world: World) -> None:
 
 
 @pytest.mark.process
+@of_users(None, ACTING)
 @pytest.mark.parametrize("backend", ["socket", "socket5"])
 @one
 @given(st.data())
-def test_sockets_change_nothing(backend: str, data: st.DataObject) -> None:
-    checks.check_socket(data.draw(busy_worlds()), backend)
+def test_sockets_change_nothing(backend: str, users: str | None, data: st.DataObject) -> None:
+    checks.check_socket(data.draw(busy_worlds(users=users)), backend)
 
 
 @pytest.mark.process
