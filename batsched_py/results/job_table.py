@@ -146,6 +146,13 @@ class JobTable(msgspec.Struct, dict=True):
         return self.start - self.submit
 
     @property
+    def left(self) -> Column:
+        """When each job ended or was withdrawn, seconds, nan of rejected jobs; shape (n,)."""
+        if not len(self.withdrawal):
+            return self.finish
+        return np.where(self.withdrawn, self.withdrawal, self.finish)
+
+    @property
     def waited(self) -> Column:
         """Seconds from submission to start or withdrawal, nan of rejected jobs; shape (n,)."""
         if not len(self.withdrawal):
