@@ -128,7 +128,9 @@ def test_a_withdrawal_that_comes_too_late() -> None:
     )
 
 
-@pytest.mark.parametrize("row", ["A |##", "A 1 ##", "A 1 |# #", "A 1 |", "A 1 |#..", "A 1 |x#", "", "|0  5"])
+@pytest.mark.parametrize(
+    "row", ["A |##", "A 1 ##", "A 1 |# #", "A 1 |", "A 1 |#..", "A 1 |x#", "", "|0  5"]
+)
 def test_texts_that_are_not_drawings(row: str) -> None:
     with pytest.raises(UsageError, match="drawing"):
         assert_drawing(Fcfs(), row, processors=1)

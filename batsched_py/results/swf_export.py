@@ -125,7 +125,9 @@ def _lines(
     fields = {
         "job_number": [names["job_number"][name] for name in ids],
         "submit_time": table.submit,
-        "wait_time": np.where(table.ran | table.withdrawn, table.number_column("waiting_time"), UNKNOWN),
+        "wait_time": np.where(
+            table.ran | table.withdrawn, table.number_column("waiting_time"), UNKNOWN
+        ),
         "run_time": np.where(table.ran, run_time, UNKNOWN),
         "allocated_processors": np.where(table.ran, table.size * cores, UNKNOWN),
         "requested_processors": table.number_column("requested_number_of_resources") * cores,

@@ -127,7 +127,9 @@ def area_by_parts(waits: list[tuple[float, bool]]) -> float:
     return area
 
 
-WAITS = st.tuples(st.sampled_from([0.0, 1.0, 60.0, 3600.0, 6 * DAY, 7 * DAY, 9 * DAY]), st.booleans())
+WAITS = st.tuples(
+    st.sampled_from([0.0, 1.0, 60.0, 3600.0, 6 * DAY, 7 * DAY, 9 * DAY]), st.booleans()
+)
 
 
 @given(st.lists(WAITS, min_size=1, max_size=12))
