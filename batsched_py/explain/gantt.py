@@ -95,7 +95,7 @@ def _jobs(watch: Watch, roles: dict[str, str], end: float) -> pd.DataFrame:
 
 
 def _waiting(own: pd.DataFrame, ends: list[float], nb_processors: int) -> list[Chart]:
-    """Return an arrow from submission to start or withdrawal, at the height of the job's largest rectangle."""
+    """Return an arrow from submission to start or withdrawal, where the job is largest."""
     whole = own if len(own) else pd.DataFrame({"low": [0], "high": [nb_processors - 1]})
     tallest = whole.iloc[int((whole["high"] - whole["low"]).argmax())]
     height = (tallest["low"] + tallest["high"]) / 2

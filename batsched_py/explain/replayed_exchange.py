@@ -132,8 +132,9 @@ def _is_submission(event: m.Event) -> bool:
 class RecordedUsers:
     """Users who submit the jobs that the recording registers, at the same times.
 
-    They withdraw the jobs with the ids ``withdrawn`` where the recording rejects them. A job that was registered after the rejection of another one is submitted only then: nothing
-    else within an instant makes users act.
+    They withdraw the jobs with the ids ``withdrawn`` where the recording rejects them. A job that
+    was registered after the rejection of another one is submitted only then: nothing else within
+    an instant makes users act.
     """
 
     def __init__(self, turns: list[Turn], withdrawn: Set[str]) -> None:

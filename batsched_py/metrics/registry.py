@@ -258,7 +258,8 @@ def per_user(
 ) -> dict[str, dict[str, float | int | None]]:
     """Return metrics of each user's own jobs, by user in order of first appearance.
 
-    Those of ``names``, None for the usual ones. All are over :attr:`JobTable.only_measured`, as none is about the machine as a whole.
+    Those of ``names``, None for the usual ones. All are over :attr:`JobTable.only_measured`, as
+    none is about the machine as a whole.
     """
     names = _of_parts(table, _PER_USER) if names is None else names
     table = table.only_measured
@@ -278,9 +279,10 @@ def per_site(
     """Return metrics of each of :attr:`JobTable.sites` by its name; empty without sites.
 
     ``processors`` and ``speed``; ``nb_jobs``, ``nb_ran`` and the metrics ``names`` (None: the usual
-    ones) are of the jobs of its users, over :attr:`JobTable.only_measured`. ``work_of_users``, ``work_done``, ``given``,
-    ``taken`` and ``balance`` (processor-seconds, see :class:`~batsched_py.metrics.sites.SiteWork`)
-    and ``utilisation`` are about the machine, so over all jobs.
+    ones) are of the jobs of its users, over :attr:`JobTable.only_measured`. ``work_of_users``,
+    ``work_done``, ``given``, ``taken`` and ``balance`` (processor-seconds, see
+    :class:`~batsched_py.metrics.sites.SiteWork`) and ``utilisation`` are about the machine, so over
+    all jobs.
     """
     names = _of_parts(table, _PER_SITE) if names is None else names
     work = sites.site_work(table)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from batsched_py.results.job_table import Column, JobTable
+from batsched_py.results.job_table import Column, JobTable, Mask
 from batsched_py.support.quotient import ratio
 from batsched_py.units import DAY
 
@@ -81,7 +81,7 @@ def restricted_mean_wait(table: JobTable) -> float:
     Unit: s. Source: Kaplan and Meier 1958; restricted as by Royston and Parmar 2013.
     """
     there = np.isfinite(table.waited)
-    return _area_under_curve(table.waited[there], table.ran[there], RESTRICTION)
+    return _area_under_curve(table.waited[there], table.ran[there])
 
 
 def deadline_met_share(table: JobTable) -> float:
@@ -93,8 +93,8 @@ def deadline_met_share(table: JobTable) -> float:
     return ratio(float(there.sum()), len(there))
 
 
-def _area_under_curve(waits: Column, started: Column, until: float) -> float:
-    """Return the integral of the product-limit estimator from 0 to ``until``; nan of no waits.
+def _area_under_curve(waits: Column, started: Mask) -> float:
+    """Return the integral of the product-limit estimator from 0 to 7 days; nan of no waits.
 
     At the same wait, starts come before withdrawals, as usual.
     """
@@ -105,6 +105,6 @@ def _area_under_curve(waits: Column, started: Column, until: float) -> float:
     starts = np.bincount(place, weights=started)
     at_risk = left[::-1].cumsum()[::-1]
     survival = np.cumprod(1 - starts / at_risk)
-    inside = times < until
-    edges = np.concatenate([[0.0], times[inside], [until]])
+    inside = times < RESTRICTION
+    edges = np.concatenate([[0.0], times[inside], [RESTRICTION]])
     return float((np.concatenate([[1.0], survival[inside]]) * np.diff(edges)).sum())

@@ -31,10 +31,11 @@ from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 class Execution:
     """Starts and ends jobs on machines, and keeps how each job ended.
 
-    The jobs go to ``finished``, in order of completion, rejection or withdrawal. A delay, and a computation on
-    hosts of its own with speeds that stay (not ``varying``), end at a time that is known when they
-    start; ``stepwise`` runs all others. ``energy``, if there is one, accounts for all. A job may be
-    given ``any_size``, as by Batsim 5: its executors take turns on the hosts that it has.
+    The jobs go to ``finished``, in order of completion, rejection or withdrawal. A delay, and a
+    computation on hosts of its own with speeds that stay (not ``varying``), end at a time that is
+    known when they start; ``stepwise`` runs all others. ``energy``, if there is one, accounts for
+    all. A job may be given ``any_size``, as by Batsim 5: its executors take turns on the hosts that
+    it has.
     """
 
     def __init__(
