@@ -7,14 +7,23 @@ leave, so no mean wait says much without the share of withdrawn jobs and the wor
 
 from __future__ import annotations
 
+from math import nan
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from batsched_py.results.job_table import Column, JobTable, Mask
 from batsched_py.support.quotient import ratio
 from batsched_py.units import DAY
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 RESTRICTION = 7 * DAY
 """The time (seconds) to which :func:`restricted_mean_wait` counts waits."""
+_OF_NO_WITHDRAWAL = (
+    *("nb_withdrawn", "withdrawn_share", "withdrawn_work_share", "withdrawn_wait_share"),
+)
 
 
 def nb_withdrawn(table: JobTable) -> float:
@@ -93,13 +102,29 @@ def deadline_met_share(table: JobTable) -> float:
     return ratio(float(there.sum()), len(there))
 
 
+def fill_withdrawals(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of runs in which the runs without a withdrawn job have shares of 0.
+
+    Runs store these metrics only if any job was withdrawn, so they are nan in the rows of other
+    runs. The columns are added where they are missing.
+    """
+    import pandas as pd
+
+    unknown = pd.Series(nan, runs.index)
+    none = runs.get("nb_withdrawn", unknown).isna()
+    known: dict[str, Any] = dict.fromkeys(_OF_NO_WITHDRAWAL, 0.0)
+    known["mean_waiting_time_of_all"] = runs.get("mean_waiting_time", unknown)
+    columns = {name: runs.get(name, unknown).mask(none, value) for name, value in known.items()}
+    return runs.assign(**columns)
+
+
 def _area_under_curve(waits: Column, started: Mask) -> float:
     """Return the integral of the product-limit estimator from 0 to 7 days; nan of no waits.
 
     At the same wait, starts come before withdrawals, as usual.
     """
     if not len(waits):
-        return float("nan")
+        return nan
     times, place = np.unique(waits, return_inverse=True)
     left = np.bincount(place)
     starts = np.bincount(place, weights=started)
