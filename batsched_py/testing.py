@@ -19,8 +19,13 @@ A drawing shows everything: what is submitted, and what is expected::
 A row is a job: its name, its number of processors, and behind ``|`` a character per second (or per
 ``seconds_per_column``): a space before its submission, ``.`` while it waits, ``#`` while it runs,
 then ``-`` for what is left of its walltime; ``~`` there means that it has no walltime, ``x`` that
-the policy rejects it. A row without a name is a scale for the eye. Jobs that are submitted at the
-same time come in the order of their names.
+the policy rejects it, ``w`` that its user withdraws it then. Behind ``w`` may be ``#``, ``-`` and
+``~``, as if it ran. A row without a name is a scale for the eye. Jobs that are submitted at the
+same time come in the order of their names::
+
+    A 3 |##########
+    B 4 | ....w####
+    C 1 |  ########
 
 For longer schedules there are :class:`DrawnJob`, :func:`workload`, :func:`run` and :func:`starts`,
 and :func:`check_machine` for drawn (random) ones. Nothing here needs pytest.
@@ -29,16 +34,18 @@ and :func:`check_machine` for drawn (random) ones. Nothing here needs pytest.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from textwrap import dedent
 from typing import Any, NamedTuple
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
 from batsched_py.model.policy import Scheduler, may_dilate
-from batsched_py.model.user_model import UserModel
+from batsched_py.model.user_model import EndedJob, UserModel, Withdraw
 from batsched_py.options.option_values import one_of
-from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, REJECTED, WITHDRAWN
 from batsched_py.simulator.ended_jobs import merge_forms
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import SimulatedJob
@@ -58,7 +65,12 @@ __all__ = [
 ]
 
 _ROW = re.compile(r" *(?P<name>\S*) +(?P<size>\d+) *\|(?P<line>.*)")
-_LINE = re.compile(r"(?P<before> *)(?P<waits>\.*)(?:x|(?P<runs>#+)(?P<rest>-*|~)) *")
+_LINE = re.compile(
+    r"(?P<before> *)(?P<waits>\.*)(?:(?P<sign>[xw])|(?P<withdrawn>w?)(?P<runs>#+)(?P<rest>-*|~)) *"
+)
+_STARTS, _IS_REJECTED, _IS_WITHDRAWN = "starts", "is rejected", "is withdrawn"
+Fate = tuple[str, float | None]
+"""What happens to a waiting job, and when (seconds; None: at any time)."""
 
 
 class DrawnJob(NamedTuple):
@@ -146,14 +158,13 @@ def run(
 
 
 def starts(outcome: Outcome) -> list[float | None]:
-    """Return the start times (seconds) in the order of the job ids, None for a rejected job."""
-    ended = sorted(merge_forms(outcome.jobs), key=lambda job: job.description.id)
-    return [None if job.final_state == REJECTED else job.start_time for job in ended]
+    """Return the start times (seconds) in the order of the job ids, None for a job without one."""
+    return [time if what == _STARTS else None for what, time in map(_find_fate, _by_id(outcome))]
 
 
 def check_machine(outcome: Outcome) -> None:
     """Assert that every job that ran was alone on its processors, after its submission."""
-    ran = [job for job in outcome.jobs if job.final_state != REJECTED]
+    ran = [job for job in outcome.jobs if job.final_state not in NEVER_RAN]
     for job in ran:
         assert len(job.alloc) == job.description.size
         assert job.alloc.bounds[-1] <= outcome.nb_processors
@@ -177,12 +188,15 @@ def assert_drawing(
     if not rows:
         raise UsageError("the drawing has no rows: expected at least one, such as 'A 3 | ..####--'")
     names = [name for name, _, _ in rows]
-    outcome = run(workload([job for _, job, _ in rows], processors, names=names), scheduler)
-    got = dict(zip(sorted(names), starts(outcome), strict=True))
+    load = workload([job for _, job, _ in rows], processors, names=names)
+    withdrawals = {name: time for name, _, (what, time) in rows if what == _IS_WITHDRAWN}
+    users = _DrawnUsers(load, withdrawals) if withdrawals else None
+    outcome = run(load, scheduler, users)
+    got = dict(zip(sorted(names), map(_find_fate, _by_id(outcome)), strict=True))
     wrong = [
-        f"{name} {_when(got[name])}, expected: {_when(start)}"
-        for name, _, start in rows
-        if got[name] != start
+        f"{name} {_describe(got[name])}, expected: {_describe(fate)}"
+        for name, _, fate in rows
+        if got[name] != fate
     ]
     if wrong:
         drawn = dict(
@@ -205,7 +219,7 @@ def assert_drawing(
 
 def drawing(outcome: Outcome, seconds_per_column: float = 1.0) -> str:
     """Draw a schedule, times rounded to columns: jobs in the order of their ids."""
-    jobs = sorted(merge_forms(outcome.jobs), key=lambda job: job.description.id)
+    jobs = _by_id(outcome)
     names = [job.description.id.rpartition("!")[2] for job in jobs]
     width = max(map(len, names), default=0)
     digits = max((len(str(job.description.size)) for job in jobs), default=0)
@@ -215,21 +229,54 @@ def drawing(outcome: Outcome, seconds_per_column: float = 1.0) -> str:
     )
 
 
+class _DrawnUsers:
+    """Users who submit the jobs of a drawing and withdraw some of them, at the drawn times."""
+
+    def __init__(self, load: Workload, withdrawals: Mapping[str, float | None]) -> None:
+        self.profiles = load.profiles
+        jobs = sorted(load.jobs, key=lambda job: (job.submit_time, job.id))
+        acts: list[tuple[float, WorkloadJob | Withdraw]] = [(job.submit_time, job) for job in jobs]
+        acts += [(time or 0.0, Withdraw(name)) for name, time in withdrawals.items()]
+        self._acts = deque(sorted(acts, key=lambda act: act[0]))
+
+    def next_submission(self) -> float:
+        return self._acts[0][0] if self._acts else inf
+
+    def jobs_to_submit(self, now: float) -> Iterator[WorkloadJob | Withdraw]:
+        while self.next_submission() <= now:
+            yield self._acts.popleft()[1]
+
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+        pass
+
+
+def _by_id(outcome: Outcome) -> list[SimulatedJob]:
+    return sorted(merge_forms(outcome.jobs), key=lambda job: job.description.id)
+
+
+def _find_fate(job: SimulatedJob) -> Fate:
+    if job.final_state == REJECTED:
+        return _IS_REJECTED, None
+    if job.final_state == WITHDRAWN:
+        return _IS_WITHDRAWN, job.finish_time
+    return _STARTS, job.start_time
+
+
 def _line(job: SimulatedJob, seconds: float) -> str:
     wanted = job.description
-    rejected = job.final_state == REJECTED
-    start = job.finish_time if rejected else job.start_time
+    sign = {REJECTED: "x", WITHDRAWN: "w"}.get(job.final_state, "")
+    start = job.finish_time if sign else job.start_time
     limit = job.finish_time if wanted.walltime is None else start + wanted.walltime
     submit, begin, end, latest = (
         round(time / seconds) for time in (wanted.submit_time, start, job.finish_time, limit)
     )
     waits = " " * submit + "." * (begin - submit)
     rest = "~" if wanted.walltime is None else "-" * (latest - end)
-    return f"{waits}x" if rejected else f"{waits}{'#' * (end - begin)}{rest}"
+    return f"{waits}{sign}" if sign else f"{waits}{'#' * (end - begin)}{rest}"
 
 
-def _read(row: str, seconds: float) -> tuple[str, DrawnJob, float | None]:
-    """Return name and job of a row, and when it should start."""
+def _read(row: str, seconds: float) -> tuple[str, DrawnJob, Fate]:
+    """Return name and job of a row, and what should happen to it."""
     job = _ROW.fullmatch(row)
     line = _LINE.fullmatch(job["line"]) if job else None
     if job is None or line is None:
@@ -237,13 +284,18 @@ def _read(row: str, seconds: float) -> tuple[str, DrawnJob, float | None]:
             f"{row!r} is not a row of a drawing: expected a row such as 'A 3 | ..####--'"
         )
     submit = len(line["before"]) * seconds
-    if line["runs"] is None:
-        return job["name"], DrawnJob(submit, int(job["size"]), seconds), None
+    left = submit + len(line["waits"]) * seconds
+    drawn = DrawnJob(submit, int(job["size"]), seconds)
+    if line["sign"] == "x":
+        return job["name"], drawn, (_IS_REJECTED, None)
+    if line["sign"] == "w":
+        return job["name"], drawn, (_IS_WITHDRAWN, left)
     run_time = len(line["runs"]) * seconds
     walltime = None if line["rest"] == "~" else run_time + len(line["rest"]) * seconds
-    start = submit + len(line["waits"]) * seconds
-    return job["name"], DrawnJob(submit, int(job["size"]), run_time, walltime), start
+    drawn = drawn._replace(run=run_time, walltime=walltime)
+    return job["name"], drawn, (_IS_WITHDRAWN if line["withdrawn"] else _STARTS, left)
 
 
-def _when(start: float | None) -> str:
-    return "is rejected" if start is None else f"starts at {start:.15g} s"
+def _describe(fate: Fate) -> str:
+    what, time = fate
+    return what if time is None else f"{what} at {time:.15g} s"

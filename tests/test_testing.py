@@ -102,7 +102,35 @@ def test_both_drawings_have_their_rows_in_the_same_order() -> None:
     assert first_letters == ["B", "A", "g", "B", "A"]
 
 
-@pytest.mark.parametrize("row", ["A |##", "A 1 ##", "A 1 |# #", "A 1 |", "A 1 |#..", "", "|0  5"])
+LEAVES = """
+      |0         10        20
+    A 3 |##########
+    B 4 | .....w#####
+    C 1 |  ....########
+    D 1 |   .......##
+    E 4 |            w
+"""
+
+
+def test_users_who_withdraw_jobs() -> None:
+    """B leaves at 6 s, which lets C start; E leaves at once, before the policy sees it."""
+    assert_drawing(Fcfs(), LEAVES, processors=4)
+    assert_drawing(Easy(), LEAVES.replace("....########", "########"), processors=4)
+
+
+def test_a_withdrawal_that_comes_too_late() -> None:
+    with pytest.raises(AssertionError, match="B starts at 4 s, expected: is withdrawn at 5 s"):
+        assert_drawing(Fcfs(), "A 1 |####\nB 1 |.....w##", processors=1)
+    with pytest.raises(AssertionError) as raised:
+        assert_drawing(Fcfs(), "A 1 |####\nB 1 |..w\nC 1 |   #", processors=1)
+    assert str(raised.value).endswith(
+        "A 1 |####\nB 1 |..w\nC 1 |   .#\nC starts at 4 s, expected: starts at 3 s"
+    )
+
+
+@pytest.mark.parametrize(
+    "row", ["A |##", "A 1 ##", "A 1 |# #", "A 1 |", "A 1 |#..", "A 1 |x#", "", "|0  5"]
+)
 def test_texts_that_are_not_drawings(row: str) -> None:
     with pytest.raises(UsageError, match="drawing"):
         assert_drawing(Fcfs(), row, processors=1)

@@ -30,7 +30,7 @@ from batsched_py.files.csv_text import format_frame_csv
 from batsched_py.files.digests import Version, version
 from batsched_py.files.readers import is_file
 from batsched_py.files.writers import whole_file, write_whole
-from batsched_py.metrics import METRICS
+from batsched_py.metrics import METRICS, fill_withdrawals
 from batsched_py.plugins.plugin_files import importable_name
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.whole_run import read_run_settings, read_sealed, write_sealed
@@ -205,7 +205,8 @@ class CampaignResults:
                 zip(self._runs, readers.map(read_finished_run, map(Path, self._runs)), strict=True)
             )
         rows = [_row(run, self.out / run.folder, done) for run in self._stored.runs]
-        return pd.DataFrame([row for row in rows if row is not None])
+        runs = pd.DataFrame([row for row in rows if row is not None])
+        return fill_withdrawals(runs) if "nb_withdrawn" in runs else runs
 
     @property
     def nb_equal_replications(self) -> int:

@@ -96,7 +96,7 @@ def explain(
         wanted = find_job(job, list_jobs((turn.message, turn.reply) for turn in turns))
         watch = Watch(wanted, process.scheduler, MARGIN if gantt else 0.0)
         with located(exchange, InputError):
-            replay(turns, process, watch)
+            replay(turns, process, watch, recorded_run.find_withdrawn(exchange, turns))
         most = sys.maxsize if all_lines else MOST
         _print(explain_job(watch, recorded.scheduler, most), about, as_json)
         if gantt is not None:

@@ -86,7 +86,7 @@ def make_rows(table: JobTable, names: list[str]) -> Rows:
     return [
         {
             "name": name,
-            "value": values.get(name),
+            "value": values[name] if name in values else METRICS[name].value(table),
             "unit": METRICS[name].unit if name in METRICS else "jobs",
             "over": METRICS[name].denominator if name in METRICS else "",
             "source": METRICS[name].source if name in METRICS else "",
@@ -122,6 +122,4 @@ def make_registry_rows(names: list[str]) -> Rows:
 
 
 def _needed(metric: Metric) -> str:
-    if metric.needs_sites:
-        return "sites"
-    return "machine size" if metric.needs_machine else ""
+    return "machine size" if metric.needs_machine else metric.only_with

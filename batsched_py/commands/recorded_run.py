@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import compress
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,9 @@ from batsched_py.files.readers import is_file
 from batsched_py.options.budgets import Budgets
 from batsched_py.options.setting_fields import arguments, parse_budgets
 from batsched_py.plugins import plugins
+from batsched_py.protocol import messages as m
+from batsched_py.results.jobs_file import NEEDED, make_job_keys, read_jobs
+from batsched_py.results.run_files import SUFFIX
 from batsched_py.results.whole_run import EXCHANGE, RUN_JSON, is_named, read_run
 from batsched_py.run.make_process import make_process
 from batsched_py.run.resolved_machine import describe_machine
@@ -108,6 +112,20 @@ def choose_policy(
             f"you name it: {shlex.join(arguments(SETTINGS, differing))}"
         )
     return ProcessSettings(**recorded | {"budgets": parse_budgets(about.run.budgets)})
+
+
+def find_withdrawn(exchange: Path, turns: list[Turn]) -> frozenset[str]:
+    """Return the ids of the jobs that users withdrew, by the table of jobs beside the recording.
+
+    Empty if there is no table. Raises :class:`InputError` for a malformed one.
+    """
+    events = (event for turn in turns for event in turn.reply.events)
+    jobs = Path(str(exchange).removesuffix(EXCHANGE) + SUFFIX)
+    if not is_file(jobs) or not any(isinstance(event, m.RejectJob) for event in events):
+        return frozenset()
+    table = read_jobs(jobs, needed=("job_id", "workload_name", *NEEDED))
+    ids = map("!".join, make_job_keys(table.texts))
+    return frozenset(compress(ids, table.withdrawn.tolist()))
 
 
 def make_recorded(

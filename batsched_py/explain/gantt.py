@@ -17,7 +17,7 @@ from batsched_py.figures.step_charts import Chart
 from batsched_py.figures.time_axis import TimeAxis
 from batsched_py.options.durations import format_exact_duration
 from batsched_py.processors.sets import to_text
-from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.batsim_jobs_columns import REJECTED, WITHDRAWN
 from batsched_py.support import palette
 
 EXPLAINED, RESERVED = "the job", "its reservation held it"
@@ -47,7 +47,7 @@ def draw_job(watch: Watch, margin: float) -> Chart:
     if life.state == REJECTED:
         raise InputError(f"job {life.id} was rejected: there is nothing to draw")
     end = watch.now if life.end is None else life.end
-    left = watch.now if life.start is None else life.start
+    left = end if life.start is None else life.start
     room = margin * (end - life.submit_time) or 1.0
     begin, end = life.submit_time - room, end + room
     jobs = _jobs(watch, _roles(watch, life, left), end)
@@ -65,6 +65,8 @@ def draw_job(watch: Watch, margin: float) -> Chart:
         *_labels(bars, times[:2], watch.nb_processors),
     ]
     title = f"{life.id} waited {format_exact_duration(left - life.submit_time)}"
+    if life.state == WITHDRAWN:
+        title += ", then its user withdrew it"
     heading = alt.TitleParams(title, anchor="start")
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=heading)
 
@@ -93,7 +95,7 @@ def _jobs(watch: Watch, roles: dict[str, str], end: float) -> pd.DataFrame:
 
 
 def _waiting(own: pd.DataFrame, ends: list[float], nb_processors: int) -> list[Chart]:
-    """Return an arrow from submission to start, at the height of the job's largest rectangle."""
+    """Return an arrow from submission to start or withdrawal, where the job is largest."""
     whole = own if len(own) else pd.DataFrame({"low": [0], "high": [nb_processors - 1]})
     tallest = whole.iloc[int((whole["high"] - whole["low"]).argmax())]
     height = (tallest["low"] + tallest["high"]) / 2

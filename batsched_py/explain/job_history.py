@@ -31,7 +31,7 @@ class Life(msgspec.Struct):
     processors: ProcessorSet = NO_PROCESSORS
     """Allocated processors."""
     state: str = "WAITING"
-    """``WAITING``, ``RUNNING``, ``REJECTED``, or Batsim's final state."""
+    """``WAITING``, ``RUNNING``, ``REJECTED``, ``WITHDRAWN``, or Batsim's final state."""
     dilation: float = 1.0
     transfer: float = 0.0
 

@@ -14,7 +14,7 @@ from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.batsim_jobs_columns import REJECTED, WITHDRAWN
 from batsched_py.protocol.dilated_jobs import find_original_id, is_placed
 from batsched_py.support.json_values import to_python
 
@@ -140,7 +140,7 @@ class Watch:
         self._head = job.id if held.why == "head" else held.by
 
     def note_reply(self, message: m.Message, reply: m.Message) -> None:
-        """Note the jobs that a reply submits, starts or rejects."""
+        """Note the jobs that a reply submits, starts, rejects or withdraws."""
         for event in (*reply.events, *message.events):
             if isinstance(event, m.RegisterJob | m.JobSubmitted):
                 self._note_submission(message.now, event.job)
@@ -152,7 +152,8 @@ class Watch:
                 started.append(job.id)
             elif isinstance(event, m.RejectJob):
                 job = self.jobs[event.job_id]
-                job.end, job.state = message.now, REJECTED
+                job.end = message.now
+                job.state = WITHDRAWN if event.withdrawn else REJECTED
             elif isinstance(event, m.RegisterJob) and is_placed(event.job_id):
                 job = self.jobs[find_original_id(event.job_id)]
                 job.end = None  # it was refused so that this form of it runs

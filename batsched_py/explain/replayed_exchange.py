@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import msgspec
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import BatschedError, InputError, PluginError
 from batsched_py.explain.job_watch import Watch
-from batsched_py.model.user_model import EndedJob
+from batsched_py.model.user_model import EndedJob, Withdraw
 from batsched_py.protocol import message_json as codec
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED
@@ -69,15 +69,21 @@ def _times(event: m.Event) -> Iterator[float]:
         yield event.profile.get("delay", 0.0)
 
 
-def replay(turns: list[Turn], process: DecisionProcess, watcher: Watch) -> None:
+def replay(
+    turns: list[Turn],
+    process: DecisionProcess,
+    watcher: Watch,
+    withdrawn: Set[str] = frozenset(),
+) -> None:
     """Answer the recorded messages again until ``watcher`` has seen its job.
 
+    ``withdrawn`` are the ids of the jobs that users withdrew: messages call them rejected.
     Raises :class:`InputError` at the first reply that is not the recorded one.
     """
     process.observer = watcher.note_pass
     users: RecordedUsers | None = None
     if find_beginning(turns).config.get("dynamic-jobs-enabled"):
-        process.users = users = RecordedUsers(turns)
+        process.users = users = RecordedUsers(turns, withdrawn)
     for turn in turns:
         if users is not None:
             users.begin_turn(turn)
@@ -126,23 +132,30 @@ def _is_submission(event: m.Event) -> bool:
 class RecordedUsers:
     """Users who submit the jobs that the recording registers, at the same times.
 
-    A job that was registered after the rejection of another one is submitted only then: nothing
-    else within an instant makes users act.
+    They withdraw the jobs with the ids ``withdrawn`` where the recording rejects them. A job that
+    was registered after the rejection of another one is submitted only then: nothing else within
+    an instant makes users act.
     """
 
-    def __init__(self, turns: list[Turn]) -> None:
+    def __init__(self, turns: list[Turn], withdrawn: Set[str]) -> None:
+        self._withdrawn = withdrawn
         self._known: dict[str, dict[str, Any]] = {}
         self.profiles: Mapping[str, dict[str, Any]] = self._known
         self._reuse = bool(find_beginning(turns).config.get("profile-reuse-enabled"))
         self._names: set[str] = set()
         self._out = 0  # jobs that were submitted and have not ended
         self._now = 0.0
-        self._jobs: deque[tuple[int, WorkloadJob]] = deque()
+        self._jobs: deque[tuple[int, WorkloadJob | Withdraw]] = deque()
         self._rejected = 0
         self._call = inf
         self._registrations = deque(
-            turn.message.now for turn in turns if any(map(_is_submission, turn.reply.events))
+            turn.message.now for turn in turns if any(map(self._is_of_users, turn.reply.events))
         )
+
+    def _is_of_users(self, event: m.Event) -> bool:
+        """Return whether a decision is one of users: to submit or to withdraw a job."""
+        withdrawn = isinstance(event, m.RejectJob) and event.job_id in self._withdrawn
+        return withdrawn or _is_submission(event)
 
     def begin_turn(self, turn: Turn) -> None:
         """Read from a recorded reply which jobs are due at its message."""
@@ -162,6 +175,8 @@ class RecordedUsers:
             elif isinstance(event, m.RegisterJob) and _is_submission(event):
                 self._names.add(event.job_id)
                 self._jobs.append((rejected, self._job(event.job, profiles)))
+            elif self._is_of_users(event):
+                self._jobs.append((rejected, Withdraw(event.job_id.removeprefix(f"{DYNAMIC}!"))))
             elif isinstance(event, m.RejectJob):
                 rejected += event.job_id in self._names and event.job_id not in replaced
         if self._jobs:
@@ -199,10 +214,11 @@ class RecordedUsers:
             return self._registrations[0]
         return inf
 
-    def jobs_to_submit(self, now: float) -> list[WorkloadJob]:
-        """Return the recorded job that is due at ``now``."""
-        self._out += 1
-        return [self._jobs.popleft()[1]]
+    def jobs_to_submit(self, now: float) -> list[WorkloadJob | Withdraw]:
+        """Return the recorded submission or withdrawal that is due at ``now``."""
+        _, job = self._jobs.popleft()
+        self._out += isinstance(job, WorkloadJob)
+        return [job]
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Note that a job ended; the next job may wait for a rejection."""

@@ -9,7 +9,7 @@ from batsched_py.explain.job_watch import Ended, Happened, Started
 from batsched_py.explain.waiting_lines import Explanation, Line
 from batsched_py.model.waiting_reason import Why
 from batsched_py.options.durations import format_exact_duration
-from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, REJECTED
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload.logs.clock import format_moment
 from batsched_py.workload.unused_input import RESERVATION
@@ -59,9 +59,10 @@ def _summary(found: Explanation) -> str:
     estimate = format_exact_duration(found.estimate)
     job = f"{found.job} ({_processors(found.size)}, expected to run {estimate}): "
     job += f"submitted at {format_time(found.submit_time)}"
-    if found.start is None and found.state == REJECTED:
+    if found.start is None and found.state in NEVER_RAN:
+        what = "rejected" if found.state == REJECTED else "withdrawn by its user"
         waited = f", after {format_exact_duration(found.waited)}" if found.waited else ""
-        return f"{job}, rejected at {format_time(found.submit_time + found.waited)}{waited}"
+        return f"{job}, {what} at {format_time(found.submit_time + found.waited)}{waited}"
     if found.start is None:
         return (
             f"{job}, never started: the log ends at {format_time(found.log_end)}, when it had "

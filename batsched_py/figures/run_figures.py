@@ -27,7 +27,8 @@ from batsched_py.figures.chart_files import show_charts_offline
 from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
 from batsched_py.processors.sets import from_text
-from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
+from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, NEVER_RAN, WITHDRAWN
+from batsched_py.protocol.own_job_fields import WITHDRAWAL
 from batsched_py.results.jobs_file import count_processors
 from batsched_py.support import palette
 from batsched_py.support.step_functions import Array, Intervals
@@ -112,8 +113,10 @@ def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Ch
     """
     ran, nb_processors = _that_ran(run.jobs), run.settings["nb_processors"]
     submit, start, finish = _times(ran)
-    busy, demand = (Intervals(of, finish, _sizes(ran)) for of in (start, submit))
-    steps = Steps.from_intervals({"busy": busy, "demand": demand}, *_window(ran, time))
+    busy = Intervals(start, finish, _sizes(ran))
+    demand = _add_withdrawn(run.jobs, submit, finish, _sizes(ran))
+    window = _chosen(np.concatenate([start, demand.begin, demand.end]), time)
+    steps = Steps.from_intervals({"busy": busy, "demand": demand}, *window)
     notes = steps.notes
     top = max(steps.highest("demand"), nb_processors)
     if top > 2 * nb_processors:
@@ -136,13 +139,17 @@ def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Ch
 def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
     """Draw the number of waiting jobs (left axis), and of processors they request (right axis).
 
+    A job waits until its start, or until its user withdraws it.
+
     ``time`` is as in :class:`TimeOptions`. ``data`` has a row for each step: ``time`` and
     ``until`` as along the axis, ``jobs`` and ``processors``.
     """
     ran = _that_ran(run.jobs)
     submit, start, _ = _times(ran)
-    number, processors = Intervals(submit, start), Intervals(submit, start, _sizes(ran))
-    steps = Steps.from_intervals({"jobs": number, "processors": processors}, *_window(ran, time))
+    processors = _add_withdrawn(run.jobs, submit, start, _sizes(ran))
+    number = Intervals(processors.begin, processors.end)
+    window = _chosen(np.concatenate([*_times(ran), processors.begin, processors.end]), time)
+    steps = Steps.from_intervals({"jobs": number, "processors": processors}, *window)
     layers = _layers(run, steps, time, {"jobs": palette.BLUE, "processors": palette.ORANGE})
     scales = {
         name: alt.Scale(domain=[0, max(steps.highest(name), 1)], nice=True)
@@ -203,9 +210,19 @@ def draw_submissions(
 def _that_ran(jobs: pd.DataFrame) -> pd.DataFrame:
     ran = jobs["finish_time"].notna() & jobs["starting_time"].notna()
     if "final_state" in jobs:
-        ran &= jobs["final_state"] != REJECTED
+        ran &= ~jobs["final_state"].isin(NEVER_RAN)
     # pandas takes 7 for a number if it reads the file itself
     return jobs[ran].astype({"allocated_resources": str})
+
+
+def _add_withdrawn(jobs: pd.DataFrame, begin: Array, end: Array, size: Array) -> Intervals:
+    """Return intervals of the jobs that ran with these sizes, and the waits of withdrawn jobs."""
+    if WITHDRAWAL not in jobs:
+        return Intervals(begin, end, size)
+    withdrawn = jobs[jobs["final_state"] == WITHDRAWN]
+    names = ("submission_time", WITHDRAWAL, "requested_number_of_resources")
+    waits = (withdrawn[name].to_numpy(float) for name in names)
+    return Intervals(*map(np.concatenate, zip((begin, end, size), waits, strict=True)))
 
 
 def _times(ran: pd.DataFrame) -> tuple[Array, Array, Array]:

@@ -5,8 +5,9 @@ All work on a :class:`JobTable`: numpy columns of one simulation, a row per job.
 finish), ``w`` the processors that the job got, ``r = f - a`` the turnaround (response) time and
 ``l`` the lateness (replayed minus recorded submission). Times are seconds.
 
-Rejected jobs have no start and finish: metrics of times exclude them, metrics of lateness and of
-users include them; :data:`METRICS` says for each over which jobs it is, and the papers' short
+Rejected and withdrawn jobs have no start and finish: metrics of times exclude them, metrics of
+lateness and of users include them. Withdrawn jobs waited until the withdrawal ``d``, and count for
+the length of the queue; :data:`METRICS` says for each over which jobs it is, and the papers' short
 names. One short name can stand for several metrics: four are called AWRT.
 
 Jobs that are not measured (:attr:`JobTable.measured`) load the machine: of :data:`METRICS` those
@@ -26,6 +27,7 @@ from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown
 from batsched_py.metrics.users import jobs_by_hour_of_week
 from batsched_py.metrics.waiting import max_over_min, mean_waiting_time
 from batsched_py.metrics.warm_up import mser5, warm_up_time
+from batsched_py.metrics.withdrawals import fill_withdrawals
 from batsched_py.results.job_table import JobTable
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Metric",
     "backlog_growth",
     "busy_within",
+    "fill_withdrawals",
     "jobs_by_hour_of_week",
     "makespan",
     "max_over_min",

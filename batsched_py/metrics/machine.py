@@ -1,7 +1,7 @@
 """Metrics of the machine: makespan, work, utilisation, lost capacity, throughput, queue, windows.
 
 ``N`` is the number of processors of the machine (:attr:`JobTable.nb_processors`). Jobs that were
-rejected count only for the first submission.
+rejected count only for the first submission, withdrawn ones for it and for the queue.
 """
 
 from __future__ import annotations
@@ -127,9 +127,15 @@ def throughput_to_last_submission(table: JobTable) -> float:
 def mean_queue_length(table: JobTable) -> float:
     """Jobs that wait, averaged over time: ``sum (s - a) / (max f - min a)``.
 
+    A withdrawn job waits until its withdrawal, or the last end.
+
     Unit: jobs. Source: Zakay, PhD thesis, chapter 4 (there the distribution).
     """
-    return ratio(float(table.only_ran.waiting.sum()), makespan(table))
+    waits = float(table.only_ran.waiting.sum())
+    if len(table.withdrawal):
+        submit, left = _waits_of_withdrawn(table)
+        waits += float((left - submit).sum())
+    return ratio(waits, makespan(table))
 
 
 def queue_length_distribution(table: JobTable) -> Column:
@@ -191,12 +197,17 @@ class States(msgspec.Struct):
 
 
 def compute_states(table: JobTable) -> States:
-    """Return the numbers of busy processors and waiting jobs over time, from the jobs that ran."""
+    """Return the numbers of busy processors and waiting jobs over time, until the last end."""
     ran = table.only_ran
     n = len(ran.submit)
     time = np.concatenate([ran.submit, ran.start, ran.finish])
     busy = np.concatenate([np.zeros(n), ran.size, -ran.size])
     waiting = np.repeat(np.array([1, -1, 0]), n)
+    if len(table.withdrawal):
+        waits = _waits_of_withdrawn(table)
+        time = np.concatenate([time, *waits])
+        busy = np.concatenate([busy, np.zeros(2 * len(waits[0]))])
+        waiting = np.concatenate([waiting, np.repeat(np.array([1, -1]), len(waits[0]))])
     order = np.argsort(time, kind="stable")
     time = time[order]
     last = np.append(time[1:] != time[:-1], True)  # at each instant, what is left in the end
@@ -208,6 +219,16 @@ def busy_time(table: JobTable, begin: float, end: float) -> float:
     ran = table.only_ran
     busy = np.clip(ran.finish, begin, end) - np.clip(ran.start, begin, end)
     return float((busy * ran.size).sum())
+
+
+def _waits_of_withdrawn(table: JobTable) -> tuple[Column, Column]:
+    """Return begin and end of the waits of withdrawn jobs, as far as they are before the last end.
+
+    Seconds, of shape (n,) for n withdrawn jobs.
+    """
+    withdrawn, end = table.withdrawn, last_end(table)
+    begins, ends = table.submit[withdrawn], table.withdrawal[withdrawn]
+    return np.minimum(begins, end), np.minimum(ends, end)
 
 
 def _processors(table: JobTable) -> float:

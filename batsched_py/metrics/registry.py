@@ -5,20 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Literal
 
 import msgspec
 import numpy as np
 
-from batsched_py.metrics import lateness, machine, saturation, sites, slowdown, users, waiting
+from batsched_py.metrics import (
+    lateness,
+    machine,
+    saturation,
+    sites,
+    slowdown,
+    users,
+    waiting,
+    withdrawals,
+)
 from batsched_py.results.job_table import JobTable
 
 RAN = "jobs that ran"
 TOOK_TIME = "jobs that ran, without zero-length ones"
 RECORDED = "recorded jobs"
 OF_USERS = "jobs of known users"
+SUBMITTED = "submitted jobs"
+WITHDRAWN = "withdrawn jobs"
+WAITED = "jobs that ran or were withdrawn"
+WITH_DEADLINE = "jobs with a deadline"
 
 COUNTS = ("nb_jobs", "nb_ran", "nb_rejected")
-"""The counts that :func:`overall` returns before the metrics."""
+"""The counts that :func:`overall` returns before the metrics. Submitted jobs that neither ran nor
+were rejected were withdrawn."""
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -31,8 +46,8 @@ class Metric(msgspec.Struct, frozen=True):
     """Its names in papers, which are not unique."""
     needs_machine: bool = False
     """Whether it is defined only with :attr:`JobTable.nb_processors`."""
-    needs_sites: bool = False
-    """Whether it is about :attr:`JobTable.sites`; without these it is left out."""
+    only_with: Literal["", "sites", "withdrawals", "deadlines"] = ""
+    """What it is about; :func:`overall` leaves it out for tables that have none."""
     of_machine: bool = False
     """Whether it is over all jobs of a table, and not only :attr:`JobTable.only_measured`."""
 
@@ -56,6 +71,15 @@ class Metric(msgspec.Struct, frozen=True):
         """The source of the metric, from its function's docstring."""
         return self._stated[1]
 
+    def is_about(self, table: JobTable) -> bool:
+        """Return whether a table has what the metric is about; for most it needs nothing."""
+        there = {
+            "sites": table.sites,
+            "withdrawals": len(table.withdrawal),
+            "deadlines": len(table.on_time),
+        }
+        return bool(there.get(self.only_with, True))
+
     @property
     def _stated(self) -> tuple[str, str]:
         text = " ".join((self.compute.__doc__ or "").split())
@@ -69,7 +93,7 @@ class Metric(msgspec.Struct, frozen=True):
             return None
         if self.needs_machine and rows.nb_processors is None:
             return None
-        if self.needs_sites and not rows.sites:
+        if self.only_with == "sites" and not rows.sites:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):  # infinities become None
             value = self.compute(rows)
@@ -126,10 +150,19 @@ _ALL = (
     Metric(machine.throughput_to_last_submission, RAN),
     Metric(saturation.backlog_growth, RAN, of_machine=True),
     # Several sites
-    Metric(sites.nb_multi_site_jobs, RAN, needs_sites=True),
-    Metric(sites.multi_site_job_share, RAN, needs_sites=True),
-    Metric(sites.multi_site_area_share, RAN, needs_sites=True),
-    Metric(sites.away_area_share, RAN, needs_sites=True),
+    Metric(sites.nb_multi_site_jobs, RAN, only_with="sites"),
+    Metric(sites.multi_site_job_share, RAN, only_with="sites"),
+    Metric(sites.multi_site_area_share, RAN, only_with="sites"),
+    Metric(sites.away_area_share, RAN, only_with="sites"),
+    # Users who withdraw jobs; deadlines
+    Metric(withdrawals.nb_withdrawn, SUBMITTED, only_with="withdrawals"),
+    Metric(withdrawals.withdrawn_share, SUBMITTED, only_with="withdrawals"),
+    Metric(withdrawals.withdrawn_work_share, SUBMITTED, only_with="withdrawals"),
+    Metric(withdrawals.withdrawn_wait_share, WAITED, only_with="withdrawals"),
+    Metric(withdrawals.mean_waiting_time_of_withdrawn, WITHDRAWN, only_with="withdrawals"),
+    Metric(withdrawals.mean_waiting_time_of_all, WAITED, only_with="withdrawals"),
+    Metric(withdrawals.restricted_mean_wait, WAITED, only_with="withdrawals"),
+    Metric(withdrawals.deadline_met_share, WITH_DEADLINE, only_with="deadlines"),
 )
 
 METRICS: dict[str, Metric] = {metric.compute.__name__: metric for metric in _ALL}
@@ -182,6 +215,14 @@ _MEANINGS = {
     "multi_site_job_share": "share of jobs on several grid sites",
     "multi_site_area_share": "share of the work of jobs on several grid sites",
     "away_area_share": "share of the work done away from the home of its user",
+    "nb_withdrawn": "number of jobs that their users withdrew before the start",
+    "withdrawn_share": "share of jobs that their users withdrew before the start",
+    "withdrawn_work_share": "share of the requested work that users withdrew",
+    "withdrawn_wait_share": "share of all waiting time that ended in a withdrawal",
+    "mean_waiting_time_of_withdrawn": "mean time from submission to withdrawal",
+    "mean_waiting_time_of_all": "mean time from submission to start or withdrawal",
+    "restricted_mean_wait": "mean wait for a start if nobody withdrew, waits up to 7 days",
+    "deadline_met_share": "share of jobs with a deadline that ended well by then",
 }
 
 _PER_USER = ("mean_waiting_time", "mean_lateness", "relative_lateness", "additional_lateness")
@@ -192,29 +233,35 @@ _PER_SITE = (
     "mean_turnaround_time_by_area",
     "mean_lateness",
 )
+_OF_PARTS = {
+    name: METRICS[name] for name in ("nb_withdrawn", "withdrawn_share", "deadline_met_share")
+}
+"""Metrics of each user and site where any user withdraws a job, or any job has a deadline."""
 
 
 def overall(table: JobTable) -> dict[str, float | int | None]:
     """Return every metric of the whole table, None where it is not defined, and the counts.
 
-    Metrics about sites are left out of tables without sites.
+    Metrics about sites, withdrawals or deadlines are left out of tables without any.
     Counts and metrics are over :attr:`JobTable.only_measured`, those of the machine over all jobs.
     """
     rows = table.only_measured
     ran = int(rows.ran.sum())
-    counts = (len(rows.submit), ran, len(rows.submit) - ran)
+    counts = (len(rows.submit), ran, len(rows.submit) - ran - int(rows.withdrawn.sum()))
     values: dict[str, float | int | None] = dict(zip(COUNTS, counts, strict=True))
-    there = {name: m for name, m in METRICS.items() if table.sites or not m.needs_sites}
+    there = {name: metric for name, metric in METRICS.items() if metric.is_about(table)}
     return values | {name: metric.value(table) for name, metric in there.items()}
 
 
 def per_user(
-    table: JobTable, names: Sequence[str] = _PER_USER
+    table: JobTable, names: Sequence[str] | None = None
 ) -> dict[str, dict[str, float | int | None]]:
     """Return metrics of each user's own jobs, by user in order of first appearance.
 
-    All are over :attr:`JobTable.only_measured`, as none is about the machine as a whole.
+    Those of ``names``, None for the usual ones. All are over :attr:`JobTable.only_measured`, as
+    none is about the machine as a whole.
     """
+    names = _of_parts(table, _PER_USER) if names is None else names
     table = table.only_measured
     order = np.argsort(table.user_number, kind="stable")
     numbers, by_user = table.user_number[order], table.select(order)
@@ -227,15 +274,17 @@ def per_user(
 
 
 def per_site(
-    table: JobTable, names: Sequence[str] = _PER_SITE
+    table: JobTable, names: Sequence[str] | None = None
 ) -> dict[str, dict[str, float | int | None]]:
     """Return metrics of each of :attr:`JobTable.sites` by its name; empty without sites.
 
-    ``processors`` and ``speed``; ``nb_jobs``, ``nb_ran`` and the metrics ``names`` are of the jobs
-    of its users, over :attr:`JobTable.only_measured`. ``work_of_users``, ``work_done``, ``given``,
-    ``taken`` and ``balance`` (processor-seconds, see :class:`~batsched_py.metrics.sites.SiteWork`)
-    and ``utilisation`` are about the machine, so over all jobs.
+    ``processors`` and ``speed``; ``nb_jobs``, ``nb_ran`` and the metrics ``names`` (None: the usual
+    ones) are of the jobs of its users, over :attr:`JobTable.only_measured`. ``work_of_users``,
+    ``work_done``, ``given``, ``taken`` and ``balance`` (processor-seconds, see
+    :class:`~batsched_py.metrics.sites.SiteWork`) and ``utilisation`` are about the machine, so over
+    all jobs.
     """
+    names = _of_parts(table, _PER_SITE) if names is None else names
     work = sites.site_work(table)
     columns = {name: getattr(work, name) for name in (*work.__struct_fields__, "balance")}
     used = sites.utilisation_of_sites(table, work) if table.ran.any() else None
@@ -247,6 +296,10 @@ def per_site(
         values["utilisation"] = None if used is None else float(used[number])
         result[site.name] = values
     return result
+
+
+def _of_parts(table: JobTable, usual: Sequence[str]) -> list[str]:
+    return [*usual, *(name for name, metric in _OF_PARTS.items() if metric.is_about(table))]
 
 
 def _of_part(part: JobTable, names: Sequence[str]) -> dict[str, float | int | None]:

@@ -46,18 +46,18 @@ def backlog(table: JobTable) -> NDArray[np.int64]:
     """Return the number of submitted jobs that have not ended at the beginning of each week.
 
     Shape (weeks,). Weeks are of 7 days from the first submission; a job counts from the instant of
-    its submission to before that of its end. Rejected jobs never count. Weeks that begin after the
-    last submission are left out: the machine empties then, and all minima over later weeks would
-    be 0.
+    its submission to before that of its end or withdrawal. Rejected jobs never count. Weeks that
+    begin after the last submission are left out: the machine empties then, and all minima over
+    later weeks would be 0.
     """
     if not len(table.submit):
         return np.empty(0, dtype=np.int64)
     first, last = float(np.min(table.submit)), float(np.max(table.submit))
     begins = first + WEEK * np.arange(int((last - first) // WEEK) + 1)
-    ran = table.only_ran
-    arrived = np.searchsorted(np.sort(ran.submit), begins, side="right")
-    ended = np.searchsorted(np.sort(ran.finish), begins, side="right")
-    return np.asarray(arrived - ended, dtype=np.int64)
+    counted = np.isfinite(table.left)
+    arrived = np.searchsorted(np.sort(table.submit[counted]), begins, side="right")
+    left = np.searchsorted(np.sort(table.left[counted]), begins, side="right")
+    return np.asarray(arrived - left, dtype=np.int64)
 
 
 def low_marks(counts: ArrayLike) -> NDArray[np.int64]:

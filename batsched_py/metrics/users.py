@@ -1,6 +1,6 @@
 """Metrics of users: sessions, activity and throughput.
 
-Over all jobs of known users, rejected ones included, since a user submitted them too.
+Over all jobs of known users, rejected and withdrawn ones included, since a user submitted them too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def jobs_per_session_arrival_60(table: JobTable) -> float:
 def jobs_per_session_think_20(table: JobTable) -> float:
     """Session length: jobs by session; a new one begins > 20 min after the last job's end.
 
-    The last job is the user's previous one in order of submission; a rejected one ends at once.
+    The last job is the user's previous one in order of submission; a rejected one ends at once, a
+    withdrawn one at its withdrawal.
 
     Unit: jobs. Source: Shmueli and Feitelson 2009.
     """
@@ -121,9 +122,9 @@ def _by_user(table: JobTable) -> _ByUser:
         number = table.user_number
         order = np.lexsort((table.submit, number))
         order = order[np.searchsorted(number[order], 0) :]
-        submit, finish = table.submit[order], table.finish[order]
+        submit, left = table.submit[order], table.left[order]
         first = np.diff(number[order], prepend=-1) > 0
-        kept = _ByUser(submit, np.where(np.isnan(finish), submit, finish), first)
+        kept = _ByUser(submit, np.where(np.isnan(left), submit, left), first)
         table.__dict__["_by_user"] = kept
     return kept
 

@@ -9,6 +9,8 @@ from batsched_py.model.user_model import WITHDRAWN as WITHDRAWN
 FAILED = "COMPLETED_FAILED"
 WALLTIME_REACHED = "COMPLETED_WALLTIME_REACHED"
 KILLED = "COMPLETED_KILLED"
+NEVER_RAN = frozenset((REJECTED, WITHDRAWN))
+"""The final states of jobs that never started."""
 LEAST_EXECUTION_TIME = 1e-5
 """Batsim writes this run time (seconds) for a job that took none."""
 
@@ -37,5 +39,6 @@ BATSIM_COLUMNS = {
     "metadata": TEXT,
 }
 """The unit of each column of Batsim 4.2, in its order; ``TEXT`` has none. The requested time (the
-walltime) is -1 where there is none; a rejected job has nothing from its start to its energy."""
+walltime) is -1 where there is none; a rejected job has nothing from its start to its energy. A
+withdrawn job has a waiting time too, from its submission to its withdrawal."""
 JOBS_COLUMNS = ",".join(BATSIM_COLUMNS)

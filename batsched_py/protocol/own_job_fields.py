@@ -22,6 +22,8 @@ ADDED_COLUMNS = {
     "lateness": SECONDS,
 }
 """Our columns of ``_jobs.csv``, which come after Batsim's, with their units."""
+WITHDRAWAL = "withdrawal_time"
+"""The column of the times at which users withdrew their jobs."""
 FURTHER_COLUMNS = {
     "batch": TEXT,
     "think_time": SECONDS,
@@ -35,12 +37,14 @@ FURTHER_COLUMNS = {
     "partition": TEXT,
     "group": TEXT,
     "queue": TEXT,
+    "deadline": SECONDS,
+    WITHDRAWAL: SECONDS,
 }
 """Columns after those, each only if a job of the run has it."""
 _AS_THEY_COME = {
     name: unit
     for name, unit in (ADDED_COLUMNS | FURTHER_COLUMNS).items()
-    if name not in ("user", "lateness", "estimate")
+    if name not in ("user", "lateness", "estimate", WITHDRAWAL)
 }
 _TEXTS = frozenset(name for name, unit in _AS_THEY_COME.items() if unit == TEXT)
 _NUMBERS = {name: unit for name, unit in _AS_THEY_COME.items() if unit != TEXT}

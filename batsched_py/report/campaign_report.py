@@ -38,12 +38,15 @@ from batsched_py.report.metric_matrix import (
 )
 from batsched_py.report.metric_words import (
     FURTHER,
+    LEAVING,
     OF_REACTING_USERS,
+    OF_WITHDRAWALS,
     REACTING,
     ShownMetric,
     choose_main_metrics,
     choose_metrics,
     find_reaction,
+    has_withdrawals,
     list_reactions,
     list_user_models,
     make_glossary,
@@ -208,7 +211,7 @@ def make_plain_report(results: CampaignResults) -> Report:
         return Report(title, "", ())
     axes = classify_axes(runs, results.axes)
     runs = fill_labels(runs, axes.labels)
-    main = choose_metrics(runs, choose_main_metrics(results.metric, find_reaction(runs)))
+    main = choose_metrics(runs, choose_main_metrics(results.metric, runs))
     further = choose_metrics(runs, [name for name in FURTHER if name not in {m.name for m in main}])
     tables = list(_matrices(runs, axes, main))
     figures = [_figure(runs, axes, metric) for metric in main[:_DRAWN]]
@@ -236,16 +239,25 @@ def _answer(
     changes = [of for matrix in matrices for of in list_changes(matrix, axes, metrics)]
     if found := describe_changes(changes):
         first = shorten_names(runs[axes.compared].unique())[runs[axes.compared].iloc[0]]
-        return f"Compared with {to_italics(first)}:\n\n{found}"
-    if not metrics:
-        return ""
+        found = f"Compared with {to_italics(first)}:\n\n{found}"
+        if not has_withdrawals(runs):
+            return found
+        levels = [metric for metric in metrics if metric.name in OF_WITHDRAWALS[:2]]
+        return f"{found}\n\n{_describe_levels(matrices, axes, levels)}"
+    return _describe_levels(matrices, axes, metrics[:3])
+
+
+def _describe_levels(
+    matrices: Sequence[Table], axes: CampaignAxes, metrics: Sequence[ShownMetric]
+) -> str:
+    """Return the values of metrics in all rows of the matrices, a sentence for each."""
     names = [f"{label}_name" for label in axes.labels]
     rows = [row for matrix in matrices for row in matrix.frame.to_dict("records")]
     return " ".join(
         describe_levels(
             of, [(", ".join(row[name] for name in names), row[of.name]) for row in rows]
         )
-        for of in metrics[:3]
+        for of in metrics
     )
 
 
@@ -258,6 +270,8 @@ def _cautions(
 ) -> Iterator[str]:
     if results.metric is not None and results.metric not in {metric.name for metric in metrics}:
         yield f"**No run has the metric `{results.metric}`** of the campaign file."
+    if has_withdrawals(runs):
+        yield LEAVING
     if any(matrix.frame["less_work"].any() for matrix in matrices):
         yield NO_GAIN
     if matrices and not has_intervals(matrices):
@@ -313,7 +327,7 @@ def _matrices(
     for name, group in _facets(runs, axes):
         reacting = find_reaction(group)
         there = choose_metrics(
-            group, choose_main_metrics(metrics[0].name, reacting) if metrics else []
+            group, choose_main_metrics(metrics[0].name, group) if metrics else []
         )
         of_group = {metric.name for metric in there}
         if reacting in REACTING and of_group & set(OF_REACTING_USERS) and reacting not in explained:

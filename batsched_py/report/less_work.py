@@ -1,4 +1,4 @@
-"""Finds runs that do less work than others, as they reject jobs or do only a part of the work.
+"""Finds runs that do less work than others: jobs are rejected or withdrawn, or less work is done.
 
 The jobs that remain then wait less, which is no improvement.
 """
@@ -20,9 +20,10 @@ _NOT_MEASURED = ("warm_up", "cool_down")
 def describe_less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
     """Return why runs do less work than others, as text: "refuses 3 % of the jobs", or "".
 
-    The clause is empty if they do not. They may refuse a larger share of their jobs. They may also
-    do less work for users who do not react, on processors of the same speed. The rows are runs of
-    a campaign. Work is not compared where some jobs are not measured.
+    The clause is empty if they do not. They may refuse a larger share of their jobs, or their users
+    may withdraw one. They may also do less work for users who do not react, on processors of the
+    same speed. The rows are runs of a campaign. Work is not compared where some jobs are not
+    measured.
     """
     if not len(ours) or not len(base):
         return ""
@@ -30,6 +31,9 @@ def describe_less_work(ours: pd.DataFrame, base: pd.DataFrame) -> str:
     refused, before = compute_refused_share(ours), compute_refused_share(base)
     if refused > before:
         reasons.append(f"refuses {_per_cent(refused)} of the jobs")
+    withdrawn, before = (_compute_share(runs, "nb_withdrawn") for runs in (ours, base))
+    if withdrawn > before + LEAST:
+        reasons.append(f"loses {_per_cent(withdrawn)} of the jobs to withdrawals")
     lost = 1 - _work(ours) / _work(base) if _is_comparable(ours, base) else 0.0
     if lost > LEAST:
         reasons.append(f"does {_per_cent(lost)} less work")
@@ -45,10 +49,14 @@ def compare_work(two: Mapping[str, pd.DataFrame]) -> str:
 
 def compute_refused_share(runs: pd.DataFrame) -> float:
     """Return the share of rejected jobs, 0 if it is unknown."""
-    if not {"nb_jobs", "nb_rejected"} <= set(runs):
+    return _compute_share(runs, "nb_rejected")
+
+
+def _compute_share(runs: pd.DataFrame, count: str) -> float:
+    if not {"nb_jobs", count} <= set(runs):
         return 0.0
-    jobs, refused = (float(runs[name].astype(float).sum()) for name in ("nb_jobs", "nb_rejected"))
-    return refused / jobs if jobs else 0.0
+    jobs, counted = (float(runs[name].astype(float).sum()) for name in ("nb_jobs", count))
+    return counted / jobs if jobs else 0.0
 
 
 def _is_comparable(ours: pd.DataFrame, base: pd.DataFrame) -> bool:

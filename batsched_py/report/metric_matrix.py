@@ -21,7 +21,7 @@ from batsched_py.report.formatting import to_italics
 from batsched_py.report.kit.estimates import cells, mean_of_repeats
 from batsched_py.report.kit.selection import Runs, paired
 from batsched_py.report.less_work import describe_less_work
-from batsched_py.report.metric_words import DEFAULT, ShownMetric, choose_metrics
+from batsched_py.report.metric_words import DEFAULT, OF_WITHDRAWALS, ShownMetric, choose_metrics
 from batsched_py.report.shown_runs import ShownRuns, read_all_stored
 from batsched_py.support.statistics import FEWEST, Interval, paired_difference, paired_ratio
 from batsched_py.units import HOUR
@@ -87,10 +87,13 @@ def list_changes(matrix: Table, axes: CampaignAxes, metrics: Sequence[ShownMetri
         return []
     there = [metric for metric in metrics if f"{metric.name}_change" in matrix.frame]
     late = [metric for metric in there if metric.is_difference]
-    wanted = (DEFAULT, *ANSWERED[1:]) if late else (DEFAULT, *ANSWERED)
+    wanted: tuple[str, ...] = (DEFAULT, *ANSWERED[1:]) if late else (DEFAULT, *ANSWERED)
+    most = _MOST_ANSWERED
+    if any(not metric.is_judged for metric in there):  # as users withdraw jobs
+        late, wanted, most = [], (DEFAULT, *OF_WITHDRAWALS), most + 1
     more = [metric for name in wanted for metric in there if metric.name == name]
     by_name = {metric.name: metric for metric in (*there[:1], *late, *more)}
-    chosen = list(by_name.values())[:_MOST_ANSWERED]
+    chosen = list(by_name.values())[:most]
     others = [label for label in axes.labels if label != axes.compared]
     varying = [
         label for label in others if matrix.frame[label].nunique() > 1 or label == axes.users
@@ -260,7 +263,8 @@ def _is_equal_in_all_pairs(row: dict[str, Any], metric: ShownMetric) -> bool:
 
 SITE = "home_site"
 """The column with the name of a grid site; ``site`` may be a label of the campaign."""
-_TIMES = ("mean_waiting_time", "mean_turnaround_time_by_width")
+_TURNAROUND = "mean_turnaround_time_by_width"
+_OF_USERS = ("mean_waiting_time", "withdrawn_share", _TURNAROUND)
 _WORK = {
     "work_of_users": "work of its users",
     "given": "given",
@@ -281,10 +285,10 @@ def make_site_tables(results: ShownRuns, axes: CampaignAxes) -> Iterator[Table |
         return
     by_site = msgspec.structs.replace(axes, others=(*axes.others, SITE))
     base = None if axes.compared is None else frame[axes.compared].iloc[0]
-    titles = {_TIMES[1]: "mean turnaround time, weighted by processors"}
+    titles = {_TURNAROUND: "mean turnaround time, weighted by processors"}
     waits = [
         msgspec.structs.replace(metric, title=titles.get(metric.name, metric.title))
-        for metric in choose_metrics(frame, _TIMES)
+        for metric in choose_metrics(frame, _OF_USERS)
     ]
     title = "Waits of the users of each grid site"
     yield make_metric_matrix(frame, by_site, waits, name="site_waits", title=title, base=base)

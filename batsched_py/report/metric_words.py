@@ -27,6 +27,13 @@ MAIN = (DEFAULT, "mean_bounded_slowdown", "max_waiting_time", "utilisation")
 """The metrics of the answer, the figures, the main table and the table of runs."""
 OF_REACTING_USERS = ("mean_lateness", "throughput_per_hour")
 """Metrics to read together with waiting times if users react: see :data:`REACTING`."""
+OF_WITHDRAWALS = ("withdrawn_share", "utilisation", "restricted_mean_wait")
+"""Metrics to read together with waiting times if users withdraw jobs: see :data:`LEAVING`."""
+LEAVING = (
+    "**Users withdraw jobs, and waits are short where users leave.** Waiting times and slowdowns "
+    "are of the jobs that ran. Read them together with the share of withdrawn jobs and the "
+    "utilisation (the work done). The Kaplan-Meier wait counts the waits of withdrawn jobs too."
+)
 FURTHER = (
     *("mean_turnaround_time", "mean_queue_length", "mean_slowdown_by_area"),
     *(
@@ -37,6 +44,8 @@ FURTHER = (
         "mean_activity_length",
     ),
     *("multi_site_job_share", "multi_site_area_share", "away_area_share"),
+    *("withdrawn_work_share", "withdrawn_wait_share", "mean_waiting_time_of_withdrawn"),
+    *("mean_waiting_time_of_all", "deadline_met_share"),
 )
 _MISLEADS = (
     "their mean waiting time alone misleads. Users who wait longer submit later, and so shorten "
@@ -96,16 +105,50 @@ _WORDS = {
         "mean activity length",
         "From a user's first to last submission, mean over users.",
     ),
+    "withdrawn_share": (
+        "jobs withdrawn",
+        "Jobs that their users withdrew before the start, as a share of all submitted jobs.",
+    ),
+    "withdrawn_work_share": (
+        "work withdrawn",
+        "Processors times walltime of the withdrawn jobs, as a share of all requested work.",
+    ),
+    "withdrawn_wait_share": (
+        "time lost",
+        "Waiting time of the withdrawn jobs, as a share of all waiting time.",
+    ),
+    "restricted_mean_wait": (
+        "Kaplan-Meier wait",
+        "Mean wait for a start if nobody withdrew a job; waits count up to 7 days.",
+    ),
+    "mean_waiting_time_of_withdrawn": (
+        "mean wait of withdrawn jobs",
+        "From submission to withdrawal, mean over the withdrawn jobs.",
+    ),
+    "mean_waiting_time_of_all": (
+        "mean wait of all jobs",
+        "From submission to start or withdrawal, mean over jobs.",
+    ),
+    "deadline_met_share": (
+        "deadlines met",
+        "Jobs that ended well by their deadline, as a share of the jobs with a deadline.",
+    ),
 }
 """By metric: the name that reports show, and its meaning in a sentence."""
 _BETTER = {
     -1: (
         *("mean_waiting_time", "max_waiting_time", "mean_turnaround_time"),
         *("mean_bounded_slowdown", "mean_slowdown_by_area", "loss_of_capacity"),
+        *("withdrawn_share", "withdrawn_work_share", "restricted_mean_wait"),
     ),
-    1: ("throughput_per_hour",),
+    1: ("throughput_per_hour", "deadline_met_share"),
 }
 """By sign: metrics for which a change with this sign is an improvement, whatever users do."""
+_OF_SURVIVORS = (
+    *("mean_waiting_time", "max_waiting_time", "mean_turnaround_time"),
+    *("mean_bounded_slowdown", "mean_slowdown_by_area"),
+)
+"""Metrics of the jobs that ran, which say nothing of the users who left."""
 _SYMBOLS = {
     "a": "submission of a job",
     "s": "its start",
@@ -113,6 +156,7 @@ _SYMBOLS = {
     "p": "its run time, f \N{MINUS SIGN} s",
     "r": "its turnaround time, f \N{MINUS SIGN} a",
     "w": "its processors",
+    "d": "its withdrawal",
     "l": "its lateness",
     "N": "processors of the machine",
     "t_k": "the instants of changes",
@@ -132,6 +176,8 @@ class ShownMetric(msgspec.Struct, frozen=True):
     """SI units in one shown unit."""
     decimals: int | None = None
     """Digits after the point, None for four significant digits."""
+    is_judged: bool = True
+    """Whether a smaller value may be called better; not if it is smaller as users leave."""
 
     @property
     def heading(self) -> str:
@@ -149,7 +195,7 @@ class ShownMetric(msgspec.Struct, frozen=True):
     def judge(self, change: float) -> str:
         """Return ``better`` or ``worse``, or the direction if the metric has no best value."""
         for sign, names in _BETTER.items():
-            if self.name in names:
+            if self.is_judged and self.name in names:
                 return "better" if change * sign > 0 else "worse"
         return self.directions[int(change > 0)]
 
@@ -167,21 +213,28 @@ class ShownMetric(msgspec.Struct, frozen=True):
 
 def choose_metrics(runs: pd.DataFrame, names: Iterable[str]) -> list[ShownMetric]:
     """Return the metrics of ``names`` that any run has, each in a readable unit."""
+    biased = _OF_SURVIVORS if has_withdrawals(runs) else ()
     return [
-        _shown(name, runs[name].astype(float))
+        msgspec.structs.replace(
+            _shown(name, runs[name].astype(float)), is_judged=name not in biased
+        )
         for name in dict.fromkeys(names)
         if name in runs and bool(runs[name].notna().any())
     ]
 
 
-def choose_main_metrics(main: str | None, reacting: bool | None) -> list[str]:
-    """Return the names of the metrics in a matrix, the main one first.
-
-    ``reacting``: whether its users react; None: unknown.
-    """
+def choose_main_metrics(main: str | None, runs: pd.DataFrame) -> list[str]:
+    """Return the names of the metrics in a matrix of the runs, the main one first."""
+    reacting = find_reaction(runs)
+    leaving = OF_WITHDRAWALS if has_withdrawals(runs) else ()
     of_users = () if reacting is False else OF_REACTING_USERS
-    wait = () if reacting is False and main else (DEFAULT,)
-    return list(dict.fromkeys((main or DEFAULT, *wait, *of_users, *MAIN)))
+    wait = () if reacting is False and main and not leaving else (DEFAULT,)
+    return list(dict.fromkeys((main or DEFAULT, *wait, *leaving, *of_users, *MAIN)))
+
+
+def has_withdrawals(runs: pd.DataFrame) -> bool:
+    """Return whether users withdrew a job in any of the runs."""
+    return "nb_withdrawn" in runs and bool(runs["nb_withdrawn"].fillna(0).any())
 
 
 def list_user_models(runs: pd.DataFrame) -> list[str]:
@@ -261,6 +314,9 @@ def make_glossary(
         *(Column("meaning"), Column("formula")),
     )
     note = f"Symbols of a job: {', '.join(there)}; *sum* is over jobs.\n\n" if there else ""
-    note += f"Rejected jobs count only for lateness and sessions. Below a name: {where}, "
+    left_out = "Rejected jobs"
+    if any(metric.name in OF_WITHDRAWALS[:1] for metric in metrics):
+        left_out = "Rejected and withdrawn jobs"
+    note += f"{left_out} count only for lateness and sessions. Below a name: {where}, "
     note += "with times in seconds and shares from 0 to 1."
     return table("metrics", "Metrics", rows, columns, note)

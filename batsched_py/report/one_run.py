@@ -19,10 +19,11 @@ from batsched_py.report.kit.tables import sections, table
 from batsched_py.report.metric_matrix import make_site_tables
 from batsched_py.report.metric_words import (
     FURTHER,
+    LEAVING,
     ShownMetric,
     choose_main_metrics,
     choose_metrics,
-    find_reaction,
+    has_withdrawals,
     make_glossary,
 )
 from batsched_py.report.shown_runs import OneRun
@@ -48,9 +49,7 @@ ONCE = (
 
 def make_run_report(run: OneRun) -> Report:
     """Return the report of a run: its waits, figures over time, and key numbers."""
-    metrics = choose_metrics(
-        run.runs, [*choose_main_metrics(None, find_reaction(run.runs)), *FURTHER]
-    )
+    metrics = choose_metrics(run.runs, [*choose_main_metrics(None, run.runs), *FURTHER])
     lines = [line for line in describe_setup(run, _NO_AXES) if not line.startswith("**Runs**")]
     lines.append(_simulated(run))
     parts: list[tuple[str, list[Part | None]]] = [
@@ -63,7 +62,8 @@ def make_run_report(run: OneRun) -> Report:
     made: tuple[Section, ...] = (*sections(parts), *sections(words, for_reference=True))
     summary = "\n".join(f"- {line}" for line in lines)
     answer = _answer(run.runs, metrics)
-    return Report(run.title, "", made, summary=summary, answer=answer, cautions=(ONCE,))
+    cautions = (LEAVING, ONCE) if has_withdrawals(run.runs) else (ONCE,)
+    return Report(run.title, "", made, summary=summary, answer=answer, cautions=cautions)
 
 
 def _answer(runs: pd.DataFrame, metrics: list[ShownMetric]) -> str:
@@ -73,6 +73,8 @@ def _answer(runs: pd.DataFrame, metrics: list[ShownMetric]) -> str:
         "mean_waiting_time": "Jobs wait **{mean_waiting_time}** on average",
         "max_waiting_time": " and {max_waiting_time} at most",
         "mean_bounded_slowdown": "; their bounded slowdown is {mean_bounded_slowdown}",
+        "withdrawn_share": ". Users withdraw {withdrawn_share} of the jobs",
+        "restricted_mean_wait": "; the Kaplan-Meier wait is {restricted_mean_wait}",
         "utilisation": ". The machine is {utilisation} busy",
     }
     text = "".join(of.format(**values) for name, of in sentences.items() if name in values)

@@ -18,7 +18,7 @@ from batsched_py.files.packed_rows import PackedBatches
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import SECONDS
 from batsched_py.protocol.dilated_jobs import make_placed_id
-from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
+from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS, WITHDRAWAL
 from batsched_py.results.job_table import RARE, Column, Mask
 from batsched_py.simulator.ended_jobs import DescribedJobs
 from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION
@@ -49,6 +49,8 @@ def find_used_columns(jobs: DescribedJobs) -> set[str]:
     carried = set().union(*filter(None, jobs.extra))
     if any(estimate is not None for estimate in jobs.estimate):
         carried.add("estimate")
+    if np.isfinite(jobs.withdrawal).any():
+        carried.add(WITHDRAWAL)
     return {name for name in FURTHER_COLUMNS if name in carried and any(_texts(name, jobs))}
 
 
@@ -76,6 +78,8 @@ def list_original_submissions(jobs: DescribedJobs) -> Column:
 
 
 def _texts(name: str, jobs: DescribedJobs) -> list[str]:
+    if name == WITHDRAWAL:
+        return six_decimals(jobs.withdrawal)
     values: list[Any] = [extra.get(name) if extra else None for extra in jobs.extra]
     if name == "estimate":
         values = jobs.estimate  # has those of the further fields that are numbers
@@ -95,20 +99,30 @@ class UsersTable:
         self._packed: PackedBatches[list[list[str]]] = PackedBatches()
         self._latest: list[tuple[str, m.JobDescription]] = []
         self._carried: set[str] = set()
+        self._withdrawn: dict[str, float] = {}
+        """When users withdrew jobs, by their ids."""
 
     def observe(self, message: m.Message, reply: m.Message) -> None:
-        """Add the jobs that a message or its reply submits."""
+        """Add the jobs that a message or its reply submits, and note those that users withdraw."""
         for event in (*message.events, *reply.events):
             if isinstance(event, m.JobSubmitted | m.RegisterJob) and event.job_id not in self._seen:
                 self._seen.add(event.job_id)
                 self._latest.append((event.job_id, event.job))
                 if len(self._latest) == _BATCH:
                     self._packed.append(self._take_latest())
+            elif isinstance(event, m.RejectJob) and event.withdrawn:
+                self._withdrawn[event.job_id] = event.timestamp
 
     def csv(self) -> str:
         """Return the text of ``PREFIX_users.csv``."""
         batches = [*self._packed, self._take_latest()]
         names = ("job_id", "workload_name", *ADDED_COLUMNS, *FURTHER_COLUMNS)
+        if self._withdrawn:
+            self._carried.add(WITHDRAWAL)
+            for batch in batches:
+                ids = map("!".join, zip(batch[1], batch[0], strict=True))
+                times = np.array([self._withdrawn.get(job_id, nan) for job_id in ids])
+                batch[names.index(WITHDRAWAL)] = six_decimals(times)
         shown = [name in self._carried or name not in FURTHER_COLUMNS for name in names]
         lines = [make_csv_line(compress(names, shown))]
         for batch in batches:

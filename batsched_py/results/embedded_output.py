@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from sys import intern
 
+import msgspec
 import numpy as np
 
-from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
+from batsched_py.protocol.batsim_jobs_columns import SUCCESS
+from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS, WITHDRAWAL
 from batsched_py.results import columns_beyond_batsim
-from batsched_py.results.job_table import MEASURED, JobTable, Mask, SiteColumns
+from batsched_py.results.job_table import (
+    MEASURED,
+    Column,
+    JobTable,
+    Mask,
+    SiteColumns,
+    compute_requested_work,
+    mark_on_time,
+)
 from batsched_py.simulator.ended_jobs import IN_MEMORY, EndedJobs, iterate_columns
 from batsched_py.simulator.files.output_files import Summary, format_schedule_csv, make_lines
 from batsched_py.simulator.outcome import Outcome
@@ -31,7 +41,19 @@ class EmbeddedOutput:
     @cached_property
     def table(self) -> JobTable:
         """All jobs as numpy columns, in order of completion."""
-        return self._columns.table(self.nb_processors)
+        columns = self._columns
+        table = columns.table(self.nb_processors)
+        rare: dict[str, Column] = {}
+        if WITHDRAWAL in columns.carried:
+            rare["withdrawal"] = self._column(lambda jobs: jobs.withdrawal)
+            rare["requested"] = self._column(_compute_requested_work)
+        if "deadline" in columns.carried:
+            rare["on_time"] = self._column(_mark_on_time)
+        return msgspec.structs.replace(table, **rare) if rare else table
+
+    def _column(self, of_jobs: Callable[[EndedJobs], Column]) -> Column:
+        """Return a column that few runs have, in a pass of its own over all jobs."""
+        return np.concatenate([of_jobs(some.merge_forms()) for some in self._ended()])
 
     def job_ids(self) -> list[str]:
         """Return the id of each job of the table, without its workload."""
@@ -87,6 +109,17 @@ class EmbeddedOutput:
         if sums is not None:
             self._sums = sums
         return columns
+
+
+def _compute_requested_work(jobs: EndedJobs) -> Column:
+    walltime, estimate = (np.array(times, np.float64) for times in (jobs.walltime, jobs.estimate))
+    return compute_requested_work(np.array(jobs.size, np.float64), walltime, estimate)
+
+
+def _mark_on_time(jobs: EndedJobs) -> Column:
+    deadlines = [extra.get("deadline") if extra else None for extra in jobs.extra]
+    succeeded = np.array([state == SUCCESS for state in jobs.final_state], dtype=np.bool_)
+    return mark_on_time(np.array(deadlines, np.float64), jobs.finish, succeeded)
 
 
 class _GrowingColumns:

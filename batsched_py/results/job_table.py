@@ -48,7 +48,7 @@ class JobTable(msgspec.Struct, dict=True):
     execution: Column
     """Time from start to finish; at least 1e-5 s, as Batsim writes it."""
     size: Column
-    """Processors that the job got; 0 if it was rejected."""
+    """Processors that the job got; 0 if it never ran."""
     original_submit: Column
     """Recorded submission; nan where nothing was recorded."""
     user: list[str]
@@ -59,6 +59,14 @@ class JobTable(msgspec.Struct, dict=True):
     """Which jobs are of rare behaviour (Zakay); none by default."""
     measured: Mask = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.bool_))
     """Which jobs are measured; the others, such as the rare ones, only load the machine."""
+    withdrawal: Column = msgspec.field(default_factory=lambda: np.empty(0))
+    """When the user of the job withdrew it, nan if they did not; empty if nobody withdrew a job."""
+    requested: Column = msgspec.field(default_factory=lambda: np.empty(0))
+    """Requested processors times walltime (else estimate), nan if unknown; empty if nobody withdrew
+    a job."""
+    on_time: Column = msgspec.field(default_factory=lambda: np.empty(0))
+    """1 if the job ended well by its deadline, 0 if not, nan without one; empty without deadlines.
+    """
     numbers: dict[str, Column] = {}
     """All columns of numbers of the ``_jobs.csv`` that the table was read from, by their names
     there, nan where empty; none if it was not read, or if its rows were selected."""
@@ -100,8 +108,15 @@ class JobTable(msgspec.Struct, dict=True):
 
     @cached_property
     def ran(self) -> Mask:
-        """Mask of the jobs that ran, not rejected ones; shape (n,)."""
+        """Mask of the jobs that ran, neither rejected nor withdrawn ones; shape (n,)."""
         return np.isfinite(self.finish)
+
+    @cached_property
+    def withdrawn(self) -> Mask:
+        """Mask of the jobs that their users withdrew before they started; shape (n,)."""
+        if not len(self.withdrawal):
+            return np.zeros(len(self.submit), dtype=np.bool_)
+        return np.isfinite(self.withdrawal)
 
     @property
     def took_time(self) -> Mask:
@@ -129,6 +144,20 @@ class JobTable(msgspec.Struct, dict=True):
     def waiting(self) -> Column:
         """``s - a``, seconds; shape (n,)."""
         return self.start - self.submit
+
+    @property
+    def left(self) -> Column:
+        """When each job ended or was withdrawn, seconds, nan of rejected jobs; shape (n,)."""
+        if not len(self.withdrawal):
+            return self.finish
+        return np.where(self.withdrawn, self.withdrawal, self.finish)
+
+    @property
+    def waited(self) -> Column:
+        """Seconds from submission to start or withdrawal, nan of rejected jobs; shape (n,)."""
+        if not len(self.withdrawal):
+            return self.waiting
+        return np.where(self.withdrawn, self.withdrawal, self.start) - self.submit
 
     @property
     def turnaround(self) -> Column:
@@ -190,15 +219,35 @@ class JobTable(msgspec.Struct, dict=True):
             if isinstance(rows, slice)
             else np.array(self.user, object)[rows].tolist()
         )
-        columns = {name: getattr(self, name)[rows] for name in _BY_JOB}
+        arrays = {name: getattr(self, name) for name in _BY_JOB}
+        columns = {name: of[rows] if len(of) else of for name, of in arrays.items()}
         return msgspec.structs.replace(self, **columns, user=user, numbers={}, texts={})
 
 
 _BY_JOB = (
     *("submit", "start", "finish", "execution", "size", "original_submit"),
-    *("rare", "measured", "home", "on_site"),
+    *("rare", "measured", "home", "on_site", "withdrawal", "requested", "on_time"),
 )
 """The columns of a table that are numpy arrays."""
+
+
+def compute_requested_work(size: Column, walltime: Column, estimate: Column) -> Column:
+    """Return requested processors times walltime, else estimate; nan if both are unknown.
+
+    Times are in seconds, work in processor-seconds, all of shape (n,). A walltime below 0 or nan is
+    unknown, as in Batsim's table.
+    """
+    return size * np.where(walltime >= 0, walltime, estimate)
+
+
+def mark_on_time(deadline: Column, finish: Column, succeeded: Mask) -> Column:
+    """Return 1 for jobs that ended well by their deadlines, 0 for others, nan without a deadline.
+
+    Times are in seconds, of shape (n,). Batsim adds 1e-5 s to the end of a zero-length job, which
+    does not make it late.
+    """
+    met = succeeded & (finish <= deadline + LEAST_EXECUTION_TIME)
+    return np.where(np.isnan(deadline), np.nan, met)
 
 
 _SHORT = 1 << 16

@@ -6,7 +6,7 @@ import io
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import compress, islice
 from math import isfinite, nan
 from pathlib import Path
 from sys import intern
@@ -16,10 +16,20 @@ import numpy as np
 from batsched_py.errors import InputError, ProtocolError, located
 from batsched_py.files.readers import csv_rows, numbered_csv_rows, read_text
 from batsched_py.processors.sets import NO_PROCESSORS, from_text
-from batsched_py.protocol.batsim_jobs_columns import REJECTED, TEXT
+from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, TEXT, WITHDRAWN
 from batsched_py.protocol.dilated_jobs import PLACED, find_original, is_replaced
+from batsched_py.protocol.own_job_fields import WITHDRAWAL
 from batsched_py.results.batsim5_tables import convert_jobs
-from batsched_py.results.job_table import COLUMNS, MEASURED, RARE, Column, JobTable, SiteColumns
+from batsched_py.results.job_table import (
+    COLUMNS,
+    MEASURED,
+    RARE,
+    Column,
+    JobTable,
+    SiteColumns,
+    compute_requested_work,
+    mark_on_time,
+)
 from batsched_py.results.run_files import SUFFIX, find_beside, read_sites_of_run
 from batsched_py.support.old_names import hint_old_name
 from batsched_py.workload.grid_sites import HOME, GridSites
@@ -27,6 +37,8 @@ from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
 _TIMES = ("starting_time", "execution_time", "finish_time")
 NEEDED = ("submission_time", "final_state", *_TIMES, "allocated_resources")
+_CLOCKS_DIFFER = 1e-3
+"""Seconds by which Batsim's clock may be ahead of the time that a scheduler knows."""
 _BATCH = 128  # rows at a time: so few stay in the cache, and that is twice as fast
 
 Numbers = dict[str, Column]
@@ -117,7 +129,7 @@ def _table(
     submit = numbers["submission_time"]
     none, unknown = np.full(len(submit), nan), [""] * len(submit)
     state, behaviour = texts.get("final_state", unknown), texts.get("behaviour", unknown)
-    ran = np.array([name != REJECTED for name in state], dtype=np.bool_)
+    ran = np.array([name not in NEVER_RAN for name in state], dtype=np.bool_)
     start, execution, finish = (np.where(ran, numbers.get(name, none), nan) for name in _TIMES)
     original = numbers.get(ORIGINAL_SUBMISSION, none)
     recorded = original[~np.isnan(original)]
@@ -148,7 +160,32 @@ def _table(
     )
     if MEASURED in numbers:
         table.measured = numbers[MEASURED] == 1
+    _add_withdrawals(table, state)
+    if "deadline" in numbers:
+        succeeded = table.number_column("success") == 1
+        table.on_time = mark_on_time(numbers["deadline"], finish, succeeded)
     return _with_sites(table, sites) if sites else table
+
+
+def _add_withdrawals(table: JobTable, state: list[str]) -> None:
+    """Complete the table with the withdrawals, which Batsim calls rejections."""
+    numbers, texts = table.numbers, table.texts
+    withdrawal = np.where(table.ran, nan, table.number_column(WITHDRAWAL))
+    withdrawn = np.isfinite(withdrawal)
+    if any(name == WITHDRAWN for name in compress(state, ~withdrawn)):
+        raise ValueError(f"a job was {WITHDRAWN} at an unknown time")
+    if not withdrawn.any():
+        return
+    if (withdrawal < table.submit - _CLOCKS_DIFFER).any():
+        raise ValueError("a job was withdrawn before its submission")
+    table.withdrawal = np.maximum(withdrawal, table.submit)
+    table.requested = compute_requested_work(
+        *map(table.number_column, ("requested_number_of_resources", "requested_time", "estimate"))
+    )
+    waits = table.withdrawal - table.submit
+    numbers["waiting_time"] = np.where(withdrawn, waits, table.number_column("waiting_time"))
+    names = zip(state, withdrawn.tolist(), strict=True)
+    texts["final_state"] = [WITHDRAWN if gone else name for name, gone in names]
 
 
 def _with_sites(table: JobTable, sites: GridSites) -> JobTable:
@@ -218,7 +255,7 @@ def _raise_first_fault(path: Path, text: str, needed: Sequence[str]) -> None:
 
 def _check_row(row: Mapping[str, str], where: str, needed: Sequence[str]) -> None:
     """Raise :class:`InputError` for a job with impossible values."""
-    ran = row.get("final_state") != REJECTED
+    ran = row.get("final_state") not in NEVER_RAN
     finite = {"submission_time", *(name for name in _TIMES if ran and name in needed)}
     values: dict[str, float] = {}
     for name, text in row.items():
@@ -233,6 +270,13 @@ def _check_row(row: Mapping[str, str], where: str, needed: Sequence[str]) -> Non
         if must_be_finite and not isfinite(values[name]):
             raise InputError(f"{where}: {name} is {text[:40]!r}, expected {unit}")
     if not ran:
+        withdrawal = values.get(WITHDRAWAL, nan)
+        late = withdrawal < values["submission_time"] - _CLOCKS_DIFFER
+        if late or (row["final_state"] == WITHDRAWN and not isfinite(withdrawal)):
+            raise InputError(
+                f"{where}: {WITHDRAWAL} is {row.get(WITHDRAWAL, '')!r}: expected the time of the "
+                "withdrawal, not before the submission"
+            )
         return
     start, execution, finish = (values.get(name, nan) for name in _TIMES)
     if execution < 0 or finish < start:

@@ -52,8 +52,9 @@ def write_result_log(
     simulated processors. The requested time is the walltime, else the estimate that policies saw,
     else unknown (-1). Group, queue and partition are those that policies saw. Where a machine file
     made nodes of the processors of a job, its size is in processors again.
-    The status is 1 for jobs that went well and 0 for those that failed or were killed. A rejected
-    job never began: its status is 5 (cancelled), its wait, run time and allocation are unknown.
+    The status is 1 for jobs that went well and 0 for those that failed or were killed. A job that
+    never began has the status 5 (cancelled), and its run time and allocation are unknown. The wait
+    of a withdrawn job ends at its withdrawal, that of a rejected job is unknown.
 
     Job numbers are the jobs' ids where these are all numbers, so that both files name a job alike
     and replay breaks ties in the same way; else jobs are numbered from 1 in the order of
@@ -124,7 +125,9 @@ def _lines(
     fields = {
         "job_number": [names["job_number"][name] for name in ids],
         "submit_time": table.submit,
-        "wait_time": np.where(table.ran, table.number_column("waiting_time"), UNKNOWN),
+        "wait_time": np.where(
+            table.ran | table.withdrawn, table.number_column("waiting_time"), UNKNOWN
+        ),
         "run_time": np.where(table.ran, run_time, UNKNOWN),
         "allocated_processors": np.where(table.ran, table.size * cores, UNKNOWN),
         "requested_processors": table.number_column("requested_number_of_resources") * cores,

@@ -36,8 +36,11 @@ def find_losses(
     converted as the replay will do it, and each job is compared with the one that was simulated.
     """
     notes = []
-    if nb_refused := int((~table.ran).sum()):
-        notes.append(f"{nb_refused} rejected jobs have no run time: a replay leaves them out")
+    nb_withdrawn = int(table.withdrawn.sum())
+    nb_rejected = int((~table.ran).sum()) - nb_withdrawn
+    for nb, what in ((nb_rejected, "rejected"), (nb_withdrawn, "withdrawn")):
+        if nb:
+            notes.append(f"{nb} {what} jobs have no run time: a replay leaves them out")
     nb_killed = table.text_column("final_state").count(KILLED)
     if nb_killed:
         notes.append(f"{nb_killed} jobs were killed by the policy: their run times end there")

@@ -107,7 +107,8 @@ class Decisions:
         self._execution.start(self._registry.find_job(decision.job_id, "EXECUTE_JOB"), decision)
 
     def _reject(self, decision: m.RejectJob) -> None:
-        self._execution.reject(self._registry.find_job(decision.job_id, "REJECT_JOB"))
+        job = self._registry.find_job(decision.job_id, "REJECT_JOB")
+        self._execution.reject(job, withdrawn=decision.withdrawn)
         self._registry.forget_rejected(decision.job_id)
 
     def _kill(self, decision: m.KillJob) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from batsched_py.files.packed_rows import PackedBatches
 from batsched_py.processors.sets import ProcessorSet
-from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, REJECTED
+from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, NEVER_RAN, WITHDRAWN
 from batsched_py.protocol.dilated_jobs import PLACED, find_original_id, is_replaced
 from batsched_py.protocol.messages import JobDescription
 from batsched_py.simulator.jobs import FORGOTTEN, SimulatedJob
@@ -56,6 +56,11 @@ class DescribedJobs(msgspec.Struct):
         """Return the number of jobs."""
         return len(self.id)
 
+    @property
+    def withdrawal(self) -> Column:
+        """When each job was withdrawn (seconds), nan if it was not, as far as it is known."""
+        return np.full(len(self), nan)
+
 
 _NB_DESCRIBED = len(DescribedJobs.__struct_fields__)
 
@@ -64,7 +69,7 @@ class EndedJobs(DescribedJobs, dict=True):
     """Jobs that ended, in order of completion: their fields as lists, and derived columns.
 
     Derived columns are of shape (n,), each made once. Times are in seconds, as Batsim writes
-    them; nan of jobs that were rejected.
+    them; nan of jobs that never ran.
     """
 
     start_time: list[float]
@@ -99,8 +104,21 @@ class EndedJobs(DescribedJobs, dict=True):
 
     @cached_property
     def ran(self) -> NDArray[np.bool_]:
-        """Mask of the jobs that ran: they were not rejected."""
-        return np.array([state != REJECTED for state in self.final_state], dtype=np.bool_)
+        """Mask of the jobs that ran: they were neither rejected nor withdrawn."""
+        return np.array([state not in NEVER_RAN for state in self.final_state], dtype=np.bool_)
+
+    @property
+    def withdrawal(self) -> Column:
+        """When each job was withdrawn, nan if it was not."""
+        if WITHDRAWN not in self.final_state:
+            return np.full(len(self), nan)
+        withdrawn = np.array([state == WITHDRAWN for state in self.final_state], dtype=np.bool_)
+        return np.where(withdrawn, self.finish_time, nan)
+
+    @property
+    def waited(self) -> Column:
+        """The time from submission to start or withdrawal; nan of rejected jobs."""
+        return np.where(self.ran, self.start, self.withdrawal) - self.submit
 
     @cached_property
     def submit(self) -> Column:
@@ -142,11 +160,11 @@ class EndedJobs(DescribedJobs, dict=True):
 
     @cached_property
     def nb_processors(self) -> Column:
-        """The number of processors of each job; 0 if it was rejected."""
+        """The number of processors of each job; 0 if it never ran."""
         return np.array([alloc.size for alloc in self.alloc], dtype=np.float64)
 
     def make_column(self, values: list[float]) -> Column:
-        """Return ``values``, one per job, as an array with nan for rejected jobs."""
+        """Return ``values``, one per job, as an array with nan for jobs that never ran."""
         return np.where(self.ran, values, nan)
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import Any
 from batsched_py.errors import ProtocolError
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim_jobs_columns import REJECTED
+from batsched_py.protocol.batsim_jobs_columns import REJECTED, WITHDRAWN
 from batsched_py.protocol.decision_rules import check_mapping
 from batsched_py.simulator.agenda import Agenda
 from batsched_py.simulator.ended_jobs import FinishedJobs
@@ -31,10 +31,11 @@ from batsched_py.simulator.tasks.stepwise_jobs import StepwiseJobs
 class Execution:
     """Starts and ends jobs on machines, and keeps how each job ended.
 
-    The jobs go to ``finished``, in order of completion or rejection. A delay, and a computation on
-    hosts of its own with speeds that stay (not ``varying``), end at a time that is known when they
-    start; ``stepwise`` runs all others. ``energy``, if there is one, accounts for all. A job may be
-    given ``any_size``, as by Batsim 5: its executors take turns on the hosts that it has.
+    The jobs go to ``finished``, in order of completion, rejection or withdrawal. A delay, and a
+    computation on hosts of its own with speeds that stay (not ``varying``), end at a time that is
+    known when they start; ``stepwise`` runs all others. ``energy``, if there is one, accounts for
+    all. A job may be given ``any_size``, as by Batsim 5: its executors take turns on the hosts that
+    it has.
     """
 
     def __init__(
@@ -149,12 +150,17 @@ class Execution:
         self._stepwise.count_step()
         return completions
 
-    def reject(self, job: SimulatedJob) -> None:
-        """Reject a submitted job; raises :class:`ProtocolError` for other jobs."""
+    def reject(self, job: SimulatedJob, *, withdrawn: bool = False) -> None:
+        """Reject a submitted job; raises :class:`ProtocolError` for other jobs.
+
+        ``withdrawn``: its user withdrew it.
+        """
         if job.state is not SUBMITTED:
             raise ProtocolError(f"REJECT_JOB: job {job.description.id} is {job.state.value}")
         job.state = FORGOTTEN
         job.final_state = REJECTED
+        if withdrawn:
+            job.final_state, job.finish_time = WITHDRAWN, self._agenda.now
         self.finished.append(job)
 
     def kill(self, job: SimulatedJob) -> dict[str, Any] | None:

@@ -29,7 +29,9 @@ class State(Enum):
     SUBMITTED = "submitted"
     RUNNING = "running"
     ENDED = "ended"  # ended, the scheduler does not know yet
-    FORGOTTEN = "completed or rejected"  # the scheduler knows; Batsim then knows the job no more
+    FORGOTTEN = (
+        "completed, rejected or withdrawn"  # the scheduler knows; Batsim then knows the job no more
+    )
 
 
 STATIC, SUBMITTED, RUNNING, ENDED, FORGOTTEN = State

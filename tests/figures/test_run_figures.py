@@ -84,6 +84,21 @@ def test_waiting_jobs_are_those_drawn() -> None:
     assert steps_of(chart, "processors") == [(0, 0), (1, 2), (4, 0)]
 
 
+def test_a_withdrawn_job_leaves_the_queue() -> None:
+    """Of 3 processors; it waits from 3 to 7, when all others have ended."""
+    gone = ("gone", "u", 3.0, NAN, NAN, 3, None)
+    jobs = pd.concat([DRAWN, jobs_of(gone)], ignore_index=True)
+    states = jobs["job_id"].map({"gone": "WITHDRAWN", "rejected": "REJECTED"})
+    jobs = jobs.assign(final_state=states.fillna("COMPLETED_SUCCESSFULLY"), withdrawal_time=NAN)
+    jobs.loc[jobs["job_id"] == "gone", "withdrawal_time"] = 7.0
+    queue, used = draw_queue(run_of(jobs)), draw_utilisation(run_of(jobs))
+    assert steps_of(queue, "processors") == [(0, 0), (1, 2), (3, 5), (4, 3)]
+    assert steps_of(used, "busy") == [(0, 1), (2, 3), (6, 0)]
+    assert steps_of(used, "demand") == [(0, 1), (1, 3), (2, 5), (3, 8), (4, 6), (6, 3)]
+    assert {chart.data["until"].iloc[-1] for chart in (queue, used)} == {7}
+    assert len(draw_schedule(run_of(jobs)).data) == len(draw_schedule(run_of(DRAWN)).data)
+
+
 def test_rectangles_are_neighbouring_processors() -> None:
     data = draw_schedule(run_of(DRAWN, 4)).data
     rows = data[["job_id", "time", "until", "first_processor", "last_processor"]]

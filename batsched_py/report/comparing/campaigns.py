@@ -15,7 +15,7 @@ import pandas as pd
 
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.errors import InputError, UsageError
-from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.metrics import COUNTS, METRICS, fill_withdrawals
 from batsched_py.report.answers import ANSWERED, Change, describe_changes
 from batsched_py.report.campaign_axes import REPEATED
 from batsched_py.report.comparing import figures
@@ -34,7 +34,7 @@ from batsched_py.report.forms.notebook_report import NotebookReport
 from batsched_py.report.kit.estimates import cells, from_cells
 from batsched_py.report.kit.tables import columns, sections, table
 from batsched_py.report.less_work import NO_GAIN, compare_work
-from batsched_py.report.metric_words import choose_metrics
+from batsched_py.report.metric_words import LEAVING, OF_WITHDRAWALS, choose_metrics, has_withdrawals
 from batsched_py.run.settings import Settings
 from batsched_py.support.statistics import FEWEST, Interval
 
@@ -47,7 +47,8 @@ MAIN = (
     "max_waiting_time",
     "throughput_per_hour",
 )
-"""Metrics of the figure and of the table by group; all are in the table of differences."""
+"""Metrics of the figure and of the table by group; all are in the table of differences. If users
+withdraw jobs, there are those of withdrawals too."""
 LARGEST = 25
 FEW_PAIRS = f"**Fewer than {FEWEST} pairs of runs in a group: the effect of chance is unknown.**"
 _GROUPS = 40
@@ -87,16 +88,34 @@ class CampaignComparison:
         return pair_runs(self.a, self.b)
 
     @cached_property
+    def _runs(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The runs of A and of B; if users withdraw jobs in any of them, all have shares of it."""
+        a, b = self.a.runs, self.b.runs
+        if "nb_withdrawn" in a or "nb_withdrawn" in b:
+            return fill_withdrawals(a), fill_withdrawals(b)
+        return a, b
+
+    @property
+    def _leaving(self) -> bool:
+        """Whether users withdraw jobs in any run."""
+        return any(map(has_withdrawals, self._runs))
+
+    @property
+    def _main_names(self) -> tuple[str, ...]:
+        """The metrics of the figure and of the table by group."""
+        return tuple(dict.fromkeys((MAIN[0], *OF_WITHDRAWALS * self._leaving, *MAIN)))
+
+    @cached_property
     def metrics(self) -> list[str]:
         """The names of the metrics and of the studies' measures that both campaigns have."""
         labels = {*Settings.__struct_fields__, *REPEATED, *self.a.axes, *self.b.axes, *_OF_THE_ROW}
         ours = [*COUNTS, *METRICS]
-        both = [name for name in self.a.runs.columns if name in self.b.runs.columns]
+        a, b = self._runs
+        both = [name for name in a.columns if name in b.columns]
         further = [
             name
             for name in both
-            if name not in (*labels, *ours)
-            and all(_is_numeric(results.runs[name]) for results in (self.a, self.b))
+            if name not in (*labels, *ours) and all(_is_numeric(runs[name]) for runs in (a, b))
         ]
         return [*(name for name in ours if name in both), *further]
 
@@ -195,20 +214,23 @@ class CampaignComparison:
         if changes := describe_changes(self._main_changes()):
             answer = f"B compared with A:\n\n{changes}\n\n{answer}"
         method = " ".join([names, *self.pairing.notes, *self._alike])
-        few = not self.changed.empty and (self.changed["pairs"] < FEWEST).any()
+        cautions = [LEAVING] * self._leaving
+        if not self.changed.empty and (self.changed["pairs"] < FEWEST).any():
+            cautions.append(FEW_PAIRS)
         return Report(
             f"{b} (B) compared with {a} (A)",
             "",
             made,
             summary=method,
             answer=answer,
-            cautions=(FEW_PAIRS,) if few else (),
+            cautions=tuple(cautions),
         )
 
     def _main_changes(self) -> Iterator[Change]:
         """Yield the changes of the metrics of an answer in each group."""
-        names = [name for name in (MAIN[0], *ANSWERED) if name in self.metrics]
-        metrics = {of.name: of for of in choose_metrics(self.a.runs, names)}
+        wanted = (MAIN[0], *(OF_WITHDRAWALS if self._leaving else ANSWERED))
+        names = [name for name in wanted if name in self.metrics]
+        metrics = {of.name: of for of in choose_metrics(self._runs[0], names)}
         for group in dict.fromkeys(self.pairing.runs["group"]):
             rows = self.changed[self.changed["group"] == group].set_index("metric")
             for name in metrics:
@@ -248,7 +270,8 @@ class CampaignComparison:
         return rows
 
     def _paired_runs(self, pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-        return self.a.runs.iloc[pairs["row_a"]], self.b.runs.iloc[pairs["row_b"]]
+        a, b = self._runs
+        return a.iloc[pairs["row_a"]], b.iloc[pairs["row_b"]]
 
     def _values(self, pairs: pd.DataFrame) -> tuple[Array, Array]:
         a, b = self._paired_runs(pairs)
@@ -311,16 +334,16 @@ class CampaignComparison:
             parts.insert(0, Table("main_metrics", "Main metrics by group", main, shown))
             drawable = main[(main["ratio"] > 0) & np.isfinite(main["ratio"])]
             if not drawable.empty:
-                names = [name for name in MAIN if name in set(drawable["metric"])]
+                names = [name for name in self._main_names if name in set(drawable["metric"])]
                 parts.append(figures.draw_ratios(drawable, names))
         return parts
 
     def _main(self) -> pd.DataFrame:
         """Return the main metrics of the groups that differ most in them."""
-        rows = self.differences[self.differences["metric"].isin(MAIN)]
+        rows = self.differences[self.differences["metric"].isin(self._main_names)]
         most = list(dict.fromkeys(rows["group"]))[:_GROUPS]
         groups = [group for group in dict.fromkeys(self.pairing.runs["group"]) if group in most]
-        order = {name: at for at, name in enumerate((*MAIN, *groups))}
+        order = {name: at for at, name in enumerate((*self._main_names, *groups))}
         rows = rows[rows["group"].isin(groups)]
         return rows.sort_values(["metric", "group"], key=lambda c: c.map(order), ignore_index=True)
 

@@ -91,7 +91,8 @@ class RunData:
         unknown), ``size`` (processors it got), ``profile``, ``state``, ``processors``,
         ``behaviour``; in seconds ``submit``, ``start``, ``finish``, ``execution``, ``original``
         (recorded submission), ``wait``, ``turnaround``, ``lateness``; and ``slowdown`` (bounded
-        by 10 s). Jobs that were rejected have nan as times. ``measured`` is false for those of
+        by 10 s). Jobs that never ran have nan as times; ``withdrawal`` is there if users withdrew
+        any (seconds). ``measured`` is false for those of
         rare behaviour, of the warm-up and of the cool-down."""
         self.table = table.select(jobs.index.to_numpy())
         """The jobs in that order, for :mod:`batsched_py.metrics`."""
@@ -142,6 +143,8 @@ def _frame(table: JobTable) -> pd.DataFrame:
     columns["user"] = table.user
     frame = pd.DataFrame({name: pd.Series(texts, dtype=str) for name, texts in columns.items()})
     slowdown = table.turnaround / np.maximum(table.execution, BOUND)
+    if len(table.withdrawal):
+        frame["withdrawal"] = table.withdrawal
     return frame.assign(
         processors=frame["processors"].where(table.ran, ""),
         submit=table.submit,

@@ -10,6 +10,7 @@ import msgspec
 
 from batsched_py.files.csv_text import csv_of_rows
 from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS
+from batsched_py.protocol.own_job_fields import WITHDRAWAL
 from batsched_py.results.jobs_file import read_columns
 from batsched_py.run.result import Result
 
@@ -21,7 +22,7 @@ ROUNDING = 1e-3
 A message carries six decimals, so a job that waits for another inherits its rounding and may add a
 microsecond: this is a chain of a thousand such jobs. The least that a decision moves a job of a
 log is a second."""
-_TIMES = ("submission_time", "starting_time", "finish_time")
+_TIMES = ("submission_time", "starting_time", "finish_time", WITHDRAWAL)
 _PROCESSORS = "allocated_resources"
 _DERIVED = ("execution_time", "waiting_time", "turnaround_time", "stretch")
 _RELATIVE = ("stretch", "consumed_energy")
@@ -78,7 +79,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def find_differences(one: Result, other: Result) -> list[Difference]:
-    """Return the jobs that differ in any column of Batsim's, in order of submission.
+    """Return the jobs that differ in a column of Batsim's or in their withdrawal, by submission.
 
     Numbers are equal within :data:`TOLERANCE` (ratios and energies relatively); the order of the
     rows does not count. A job that only one of them has differs in ``job_id``.
@@ -91,7 +92,8 @@ def find_differences(one: Result, other: Result) -> list[Difference]:
             there = ("there", "missing") if job in ones else ("missing", "there")
             fields = [Field(Kind.MISSING, "job_id", *there)]
         else:
-            compared = (_field(name, rows[0][name], rows[1][name]) for name in BATSIM_COLUMNS)
+            names = (*BATSIM_COLUMNS, WITHDRAWAL)
+            compared = (_field(name, *(row.get(name, "") for row in rows)) for name in names)
             fields = [field for field in compared if field is not None]
         if fields:
             different.append(Difference(job, min(map(_begin, rows)), fields))

@@ -35,6 +35,7 @@ _OTHER = {
     "execution": "run time",
     "original": "recorded submission",
     "user": "user",
+    "withdrawal": "time of the withdrawal",
 }
 
 
@@ -105,7 +106,7 @@ def tabulate_other_changes(pairs: pd.DataFrame) -> Table | None:
     rows = [
         {"what": title, "jobs": int(pairs[f"{name}_changed"].sum())}
         for name, title in _OTHER.items()
-        if pairs[f"{name}_changed"].any()
+        if f"{name}_changed" in pairs and pairs[f"{name}_changed"].any()
     ]
     shown = columns("what", jobs="jobs that differ")
     return table("other_changes", "Other differences", rows, shown)

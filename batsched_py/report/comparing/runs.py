@@ -33,7 +33,14 @@ from batsched_py.report.document import Part, Report, Table, Text
 from batsched_py.report.forms.notebook_report import NotebookReport
 from batsched_py.report.kit.tables import sections
 from batsched_py.report.less_work import NO_GAIN, compare_work
-from batsched_py.report.metric_words import MAIN, OF_REACTING_USERS, ShownMetric, choose_metrics
+from batsched_py.report.metric_words import (
+    LEAVING,
+    MAIN,
+    OF_REACTING_USERS,
+    OF_WITHDRAWALS,
+    ShownMetric,
+    choose_metrics,
+)
 from batsched_py.support.statistics import Interval
 
 if TYPE_CHECKING:
@@ -185,7 +192,8 @@ class RunComparison:
         ``submit_a``, ``submit_b``, ``submit_shift`` = b - a, likewise of ``start``, ``finish``,
         ``wait``, ``turnaround``, ``slowdown`` (bounded) and ``lateness``; ``state_changed``,
         ``processors_changed``, ``size_changed``, ``execution_changed``, ``user_changed``,
-        ``original_changed`` and ``moved``, whether any of it is.
+        ``original_changed`` and ``moved``, whether any of it is. If users withdraw jobs in both
+        runs, there is ``withdrawal_changed`` too.
         """
         a = self.a.jobs.iloc[self.match.rows_a].reset_index(drop=True)
         b = self.b.jobs.iloc[self.match.rows_b].reset_index(drop=True)
@@ -197,13 +205,24 @@ class RunComparison:
         for name in _CHANGES[:3]:
             rows[f"{name}_changed"] = a[name] != b[name]
         rows["user_changed"] = (a["user"] != b["user"]) & (a["user"] != "") & (b["user"] != "")
-        for name in _CHANGES[4:]:
+        for name in self._changes[4:]:
             rows[f"{name}_changed"] = (b[name] - a[name]).abs() > TOLERANCE
         rows["measured"] = a["measured"] & b["measured"]
         shifts = rows[[f"{name}_shift" for name in _COMPARED]].fillna(0.0) != 0
-        changes = rows[[f"{name}_changed" for name in _CHANGES]]
+        changes = rows[[f"{name}_changed" for name in self._changes]]
         rows["moved"] = shifts.any(axis=1) | changes.any(axis=1)
         return rows
+
+    @property
+    def _leaving(self) -> bool:
+        """Whether users withdraw jobs in either run."""
+        return any(bool(run.table.withdrawn.any()) for run in (self.a, self.b))
+
+    @property
+    def _changes(self) -> tuple[str, ...]:
+        """The columns of which :attr:`pairs` says whether they differ."""
+        both = all("withdrawal" in run.jobs for run in (self.a, self.b))
+        return (*_CHANGES, *["withdrawal"] * both)
 
     @property
     def moved_jobs(self) -> pd.DataFrame:
@@ -227,7 +246,8 @@ class RunComparison:
         do not count.
         """
         shifts = self.pairs[[f"{name}_shift" for name in _COMPARED]].fillna(0.0).abs()
-        changes = self.pairs[[f"{name}_changed" for name in _OF_SCHEDULE]]
+        of_schedule = (*_OF_SCHEDULE, *self._changes[len(_CHANGES) :])
+        changes = self.pairs[[f"{name}_changed" for name in of_schedule]]
         same = (shifts <= ROUNDING).all(axis=None) and not changes.any(axis=None)
         return self._all_paired and bool(same)
 
@@ -241,13 +261,19 @@ class RunComparison:
     @cached_property
     def metrics(self) -> pd.DataFrame:
         """All metrics that either run has: unit, a, b, difference, relative to abs(a)."""
-        both = {"a": self.a.metrics, "b": self.b.metrics}
+        both = {"a": self._metrics_of(self.a), "b": self._metrics_of(self.b)}
         rows = pd.DataFrame(both, index=[*COUNTS, *METRICS], dtype=float).dropna(how="all")
         rows["difference"] = rows["b"] - rows["a"]
         rows["relative"] = rows["difference"] / rows["a"].abs().where(rows["a"] != 0)
         units = [METRICS[name].unit if name in METRICS else "jobs" for name in rows.index]
         rows.insert(0, "unit", units)
         return rows.rename_axis("metric").reset_index()
+
+    def _metrics_of(self, run: RunData) -> dict[str, float | int | None]:
+        """Return the metrics of a run, those of withdrawals too if the other run has them."""
+        more = {name for other in (self.a, self.b) for name in other.metrics} - {*run.metrics}
+        about = [name for name in more if METRICS[name].only_with == "withdrawals"]
+        return run.metrics | {name: METRICS[name].value(run.table) for name in about}
 
     @cached_property
     def users(self) -> pd.DataFrame:
@@ -293,11 +319,16 @@ class RunComparison:
     @property
     def _difference(self) -> str:
         """By how much the main metrics differ, and how many jobs."""
-        both = pd.DataFrame([self.a.metrics, self.b.metrics]).astype(float)
-        metrics = choose_metrics(both, (*MAIN[:1], *OF_REACTING_USERS[:1], *MAIN[1:3]))
+        both = pd.DataFrame([self._metrics_of(run) for run in (self.a, self.b)]).astype(float)
+        leaving = OF_WITHDRAWALS * self._leaving
+        names = dict.fromkeys((*MAIN[:1], *leaving, *OF_REACTING_USERS[:1], *MAIN[1:3]))
+        metrics = choose_metrics(both, names)
         changes = [_change(metric, *both[metric.name]) for metric in metrics]
         words = ", ".join(each.words for each in changes if not isnan(each.change.value))
         text = f"B compared with A: {words}." if words else ""
+        for share in (metric for metric in metrics if metric.name in OF_WITHDRAWALS[:1]):
+            in_a, in_b = map(share.format, both[share.name])
+            text += f" Users withdraw {in_a} of the jobs in A, {in_b} in B."
         if not self.match.same_jobs:
             return f"{text} {self.match.note}"
         moved = int(self.pairs["moved"].sum())
@@ -322,9 +353,12 @@ class RunComparison:
             parts.append(("Metrics", [run_tables.tabulate_metrics(self.metrics)]))
         parts.append(("Options", [self._settings()]))
         title = f"{self.b.name} (B) compared with {self.a.name} (A)"
-        cautions = () if self.identical else (ONE_PAIR,)
+        cautions = [LEAVING] * self._leaving
+        cautions += [] if self.identical else [ONE_PAIR]
         made = tuple(sections(parts))
-        return Report(title, "", made, summary=summary, answer=self.summary, cautions=cautions)
+        return Report(
+            title, "", made, summary=summary, answer=self.summary, cautions=tuple(cautions)
+        )
 
     def _settings(self) -> Table | Text:
         a, b = flatten_settings(self.a.settings), flatten_settings(self.b.settings)

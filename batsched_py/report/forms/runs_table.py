@@ -12,7 +12,7 @@ from batsched_py.files.readers import parse_json
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.report.campaign_axes import shorten_names
 from batsched_py.report.formatting import flatten, is_nothing, to_words
-from batsched_py.report.metric_words import choose_main_metrics, find_reaction
+from batsched_py.report.metric_words import choose_main_metrics
 from batsched_py.report.shown_runs import ShownRuns, Stored
 
 _DETAILS = ("metrics", "sites", "statistics", "user_statistics")
@@ -65,7 +65,7 @@ def list_provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:
 def _shown(results: ShownRuns) -> list[str]:
     runs = results.runs
     axes = [name for name in results.axes if name in runs]
-    main = choose_main_metrics(results.metric, find_reaction(runs))
+    main = choose_main_metrics(results.metric, runs)
     metrics = [name for name in main if name in runs and runs[name].notna().any()]
     # Seeds are long, and follow from the replication.
     return [*axes, *metrics, *(["wall_time"] if "wall_time" in runs else [])]

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from batsched_py.errors import InputError, SimulationError, UsageError
 from batsched_py.files.csv_text import make_csv_line, quote_field
 from batsched_py.files.readers import csv_rows, read_text
-from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
+from batsched_py.protocol.batsim_jobs_columns import BATSIM_COLUMNS, JOBS_COLUMNS, WITHDRAWN
 from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, find_original
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results.batsim5_tables import convert_jobs, make_schedule
@@ -25,9 +26,9 @@ from batsched_py.workload.grid_sites import GridSites
 class BatsimOutput:
     """The files of one run: ``out_jobs.csv``, ``out_schedule.csv`` and our ``out_users.csv``.
 
-    Batsim's fields stay as it wrote them, to the digit. The output of ``batsim5``
-    is converted to the form of Batsim 4.2. ``sites`` are
-    those of the machine, none if it is one. Raises :class:`SimulationError` for files that are
+    Batsim's fields stay as it wrote them, to the digit, except that jobs that users withdrew are
+    not called rejected. The output of ``batsim5`` is converted to the form of Batsim 4.2. ``sites``
+    are those of the machine, none if it is one. Raises :class:`SimulationError` for files that are
     missing or not Batsim's.
     """
 
@@ -48,6 +49,9 @@ class BatsimOutput:
         except (InputError, UsageError) as error:
             raise SimulationError(str(error)) from None
         _check_complete(path, make_job_keys(table.texts), self._submitted())
+        for row in np.flatnonzero(table.withdrawn):
+            wait = table.number_column("waiting_time")[row]
+            self._lines[row + 1] = _call_withdrawn(self._lines[row + 1], wait)
         try:
             row = parse_summary(self._schedule)
             self.batsim_version = row["batsim_version"]
@@ -93,6 +97,15 @@ def _each_job_once(lines: Sequence[str]) -> Iterator[str]:
             workload, name = find_original(PLACED, fields[0])
             line = f"{quote_field(name)},{workload},{rest}"
         yield line
+
+
+def _call_withdrawn(line: str, wait: float) -> str:
+    """Return the line of a rejected job as that of a job that was withdrawn after ``wait`` s."""
+    (values,) = csv_rows([line], "out_jobs.csv")
+    row = dict(zip(BATSIM_COLUMNS, values, strict=True))
+    row |= {"final_state": WITHDRAWN, "waiting_time": f"{wait:.6f}"}
+    metadata = row.pop("metadata").replace('"', '""')
+    return f'{",".join(map(quote_field, row.values()))},"{metadata}"'
 
 
 def _check_header(path: Path, lines: list[str]) -> None:

@@ -42,7 +42,7 @@ def make_lines(
 def _fields(jobs: EndedJobs) -> Iterator[list[str]]:
     """Yield Batsim's columns but for the metadata.
 
-    Those after the final state are empty of jobs that were rejected.
+    Those after the final state are empty of jobs that never ran; withdrawn ones have a wait.
     """
     ids = [job_id.partition("!") for job_id in jobs.id]
     yield quote_fields([name for _, _, name in ids])
@@ -57,7 +57,7 @@ def _fields(jobs: EndedJobs) -> Iterator[list[str]]:
     yield six_decimals(jobs.start)
     yield six_decimals(jobs.execution)
     yield six_decimals(jobs.finish)
-    yield six_decimals(jobs.start - jobs.submit)
+    yield six_decimals(jobs.waited)
     yield six_decimals(jobs.finish - jobs.submit)
     yield six_decimals(jobs.stretch)
     yield list(map(to_text, jobs.alloc))
@@ -105,7 +105,8 @@ def format_schedule_csv(outcome: Outcome, sums: Summary | None = None) -> str:
     """Return the text of ``_schedule.csv``: Batsim's summary; ``sums`` are of the run's jobs.
 
     Means and the success rate divide by all jobs, rejected ones included, as in Batsim; its
-    makespan is the absolute last end. The two wall-clock columns are nan, so that the same run
+    makespan is the absolute last end. Withdrawn jobs count as rejected ones, as to Batsim they are;
+    waits are of the jobs that ran. The two wall-clock columns are nan, so that the same run
     gives the same bytes; the measured times are in ``_run.json``.
     """
     values = compute_schedule_values(outcome, sums)

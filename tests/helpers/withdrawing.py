@@ -1,0 +1,50 @@
+"""Users who withdraw their jobs if these wait for too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from math import inf
+
+from batsched_py import EndedJob, Withdraw, Workload, WorkloadJob
+
+
+class Impatient:
+    """Users who submit the recorded jobs when recorded, and withdraw each after its patience.
+
+    Args:
+        patience: Seconds that a job may wait.
+        spread: Seconds by which each of seven successive jobs may wait longer than the last one.
+        due: Seconds from the submission of a job to its deadline; 0: none has one.
+    """
+
+    reacts = True
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        patience: float = 3600.0,
+        spread: float = 3600.0,
+        due: float = 0.0,
+    ) -> None:
+        self.profiles = workload.profiles
+        self._due = due
+        self._acts: list[tuple[float, int, int, WorkloadJob | Withdraw]] = []
+        for number, job in enumerate(workload.jobs):
+            heappush(self._acts, (job.submit_time, 0, number, job))
+            leaves = job.submit_time + patience + spread * (number % 7)
+            heappush(self._acts, (leaves, 1, number, Withdraw(job.id)))
+
+    def next_submission(self) -> float:
+        return self._acts[0][0] if self._acts else inf
+
+    def jobs_to_submit(self, now: float) -> Iterator[WorkloadJob | Withdraw]:
+        while self.next_submission() <= now:
+            act = heappop(self._acts)[-1]
+            if isinstance(act, WorkloadJob) and self._due:
+                act.deadline = now + self._due
+            yield act
+
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+        pass
