@@ -73,9 +73,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Jobs wider than their home, than the largest grid site, or than a number of processors become
     several."""
     withdrawn: Literal["as-recorded", "impute"] = "as-recorded"
-    """Jobs that were cancelled before they started: with ``impute`` they are kept, whatever
-    ``drop`` says of the way they ended, and have a run time drawn from the jobs that completed, see
-    :func:`~batsched_py.workload.withdrawn_jobs.impute_run_times`."""
+    """Jobs that were cancelled before they started. ``impute`` keeps them, even if ``drop`` has
+    ``withdrawn``, ``cancelled``, ``no-allocation`` or ``zero-runtime``, and draws their run times,
+    see :func:`~batsched_py.workload.withdrawn_jobs.impute_run_times`."""
     impute_seed: Annotated[int, Meta(ge=0, lt=2**53)] = 0
     """Seed of the drawn run times of ``impute``."""
 
