@@ -16,8 +16,6 @@ from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.support.json_values import quote
 from batsched_py.workload.logs.swf import UNKNOWN
 
-FAILED, COMPLETED = 0, 1
-"""The status of a job in a log, as the Standard Workload Format numbers it."""
 NO_VALUES = frozenset(("", "(null)", "NULL", r"\N", "None", "Unknown", "N/A", "n/a"))
 """What programs write where they know nothing."""
 

@@ -113,7 +113,8 @@ class UserModel(Protocol):
     recorded submission time; a made-up job has none, and so no lateness.
 
     An attribute or property ``reacts`` may declare whether submissions depend on when jobs end (a
-    closed loop), see :func:`reacts`.
+    closed loop), see :func:`reacts`. ``follows_dependencies = True`` declares that a model uses the
+    preceding jobs of a log; without it, a note counts them.
 
     Two methods are optional. ``begin(site)`` is called before all others, with the
     :class:`~batsched_py.model.site_view.SiteView` that users may look at. ``job_started(now, job)``

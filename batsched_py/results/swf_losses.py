@@ -14,7 +14,7 @@ from batsched_py.protocol.batsim_jobs_columns import KILLED, LEAST_EXECUTION_TIM
 from batsched_py.results.job_table import JobTable
 from batsched_py.workload.conversion_rules import Rules
 from batsched_py.workload.grid_sites import HOME, find_home
-from batsched_py.workload.log_conversion import convert_log
+from batsched_py.workload.log_conversion import PLACES, convert_log
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
 from batsched_py.workload.workload import REFERENCE_SPEED, Workload, WorkloadJob
@@ -48,6 +48,10 @@ def find_losses(
     if placed or run["platform"] or any(site.speed != 1 for site in table.sites):
         notes.append("run times depend on the hosts where the jobs ran: a replay may differ")
     rules = msgspec.convert(run["rules"], Rules)
+    if further := [name for name in rules.keep if name not in PLACES]:
+        notes.append(f"the log lacks kept fields that policies saw: {', '.join(further)}")
+        kept = tuple(name for name in rules.keep if name in PLACES)
+        rules = msgspec.structs.replace(rules, keep=kept)
     try:
         workload = convert_log(
             log, rules, speed_factor=run["speed_factor"], sites=table.sites, described=machine

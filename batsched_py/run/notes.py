@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from batsched_py.workload.workload import Workload
 
 
-def make_notes(resolved: ResolvedRun, scheduler: Any, output: Output) -> list[str]:
-    """Return the notes on a run that has ended under the policy ``scheduler``.
+def make_notes(resolved: ResolvedRun, scheduler: Any, users: object, output: Output) -> list[str]:
+    """Return the notes on a run that has ended under the policy ``scheduler`` with ``users``.
 
     Raises :class:`InputError` if there was nothing to submit.
     """
@@ -28,7 +28,9 @@ def make_notes(resolved: ResolvedRun, scheduler: Any, output: Output) -> list[st
     notes = find_unused_in_jobs(
         workload.jobs,
         run.scheduler,
+        run.users,
         reads_reservations=declares(unwrap_policy(scheduler), "reads_reservations"),
+        follows_dependencies=bool(getattr(users, "follows_dependencies", False)),
         sites=machine.sites,
         described=machine.description,
     )

@@ -185,7 +185,7 @@ def read_input(source: Source, reading: Reading) -> Input:
         workload = convert_log(source, reading.rules, **machine)
         return Input(workload, sha256(source.path), source.path)
     if not isinstance(source, str | Path):
-        log = log_from_frame(source, skip_bad_lines=skip_bad_lines)
+        log = log_from_frame(source, skip_bad_lines=skip_bad_lines, keep=reading.rules.keep)
         return Input(convert_log(log, reading.rules, **machine), digest(log))
     path = find_log(source)
     workload = load_workload(path, reading.rules, skip_bad_lines=skip_bad_lines, **machine)

@@ -202,9 +202,10 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     keep: Annotated[
         str | None,
         _rule(
-            "Fields of the log that policies see; with a machine file, all.",
+            "Fields of the log that policies see; with a machine file also group, queue and "
+            "partition.",
             "FIELD,...",
-            values=f"{', '.join(CHOICES['keep'])}, with commas",
+            values="fields of SWF, such as queue and requested_memory, with commas",
             default="none",
         ),
     ] = None
@@ -238,6 +239,24 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "Split jobs wider than their home, than the largest grid site, or than N processors.",
             "local|largest|N",
             default="no splitting",
+        ),
+    ] = None
+    withdrawn: Annotated[
+        str | None,
+        _rule(
+            "Jobs that were withdrawn before they started; impute keeps them, with run times drawn "
+            "from completed jobs.",
+            _choices("withdrawn"),
+            default="as-recorded",
+        ),
+    ] = None
+    impute_seed: Annotated[
+        int | None,
+        _rule(
+            "Seed of the run times of --withdrawn impute.",
+            "N",
+            values="a whole number, at least 0",
+            default="0",
         ),
     ] = None
     skip_bad_lines: Annotated[

@@ -207,7 +207,7 @@ def _execute(
     # Those of another process are gone with it.
     counted, fault = _statistics(system) if details is None else ({"statistics": None}, None)
     notes = [*workload.notes, *machine.notes, *plugin_notes]
-    notes += make_notes(resolved, system.scheduler, output)
+    notes += make_notes(resolved, system.scheduler, system.users, output)
     if nb := system.nb_too_late:
         notes.append(f"{nb} withdrawals came too late: the jobs had started or ended")
     settings = {

@@ -25,15 +25,16 @@ Drop = Literal[
     "failed",
     "no-user",
 ]
-"""Kinds of jobs that a rule may drop; ``withdrawn`` is cancelled with a run time of 0."""
-Keep = Literal["group", "queue", "partition"]
-"""Fields of a log that its jobs may keep."""
+"""Kinds of jobs that a rule may drop; ``withdrawn`` is cancelled before the start."""
 Homes = Literal["user", "round-robin", "group", "partition"]
 """How a job gets a home, which is a grid site."""
 Split = Literal["local", "largest"] | Annotated[int, Meta(ge=1, lt=10**9)]
 """How wide a job may be: as its home, as the largest grid site, or a number of processors."""
 _JOB_NUMBERS = re.compile(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*")
-LATER = ("keep", "job_numbers", "homes", "split", "least_walltime")
+LATER = (
+    *("keep", "job_numbers", "homes", "split", "least_walltime"),
+    *("withdrawn", "impute_seed"),
+)
 """Rules that are stored only where they change something: older results do not have them."""
 
 
@@ -41,7 +42,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Rules that convert a log to jobs.
 
     Jobs without size (at most 0 processors) or with a negative run time cannot be simulated and
-    are always dropped.
+    are always dropped, unless ``withdrawn`` gives them a run time.
     """
 
     size: Literal["requested", "allocated"] = "requested"
@@ -58,8 +59,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Jobs of an unknown user (-1) belong to one user, each to its own, or are dropped. Where a
     log knows no user at all, ``one`` does not make everybody one: the jobs have no user."""
     profile: Literal["delay", "parallel_homogeneous"] = "parallel_homogeneous"
-    keep: tuple[Keep, ...] = ()
-    """Fields that policies see of the jobs, as their numbers in the log."""
+    keep: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+    """Fields of SWF, and further columns of a data frame, that policies see in ``job.extra``. A job
+    lacks those that are unknown."""
     job_numbers: str | None = None
     """Only the kept jobs with these numbers in the log, ``10000-19999``."""
     first: Annotated[int, Meta(ge=1)] | None = None
@@ -70,15 +72,23 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     split: Split | None = None
     """Jobs wider than their home, than the largest grid site, or than a number of processors become
     several."""
+    withdrawn: Literal["as-recorded", "impute"] = "as-recorded"
+    """Jobs that were cancelled before they started. ``impute`` keeps them, even if ``drop`` has
+    ``withdrawn``, ``cancelled``, ``no-allocation`` or ``zero-runtime``, and draws their run times,
+    see :func:`~batsched_py.workload.withdrawn_jobs.impute_run_times`."""
+    impute_seed: Annotated[int, Meta(ge=0, lt=2**53)] = 0
+    """Seed of the drawn run times of ``impute``."""
 
 
 _TYPES = get_type_hints(Rules, include_extras=True)
-_LISTS: dict[str, Any] = {"drop": Drop, "keep": Keep}
-"""Rules that are lists: what may be in them."""
+_LISTS = ("drop", "keep")
+"""Rules that are lists."""
+_MANY_VALUES = ("first", "impute_seed", "job_numbers", "keep", "least_walltime", "split")
+"""Rules that have more values than a few texts."""
 CHOICES: dict[str, tuple[str, ...]] = {
-    name: get_args(_LISTS.get(name, hint))
+    name: get_args(Drop if name == "drop" else hint)
     for name, hint in _TYPES.items()
-    if name not in ("first", "job_numbers", "least_walltime", "split")  # more than a few texts
+    if name not in _MANY_VALUES
 }
 """The values that each rule may have (one that is a list: that its parts may have)."""
 
@@ -166,6 +176,8 @@ def as_dict(rules: Rules) -> dict[str, Any]:
     """Return the rules as a dict, in the form that is stored with results."""
     if rules.walltime != "double":  # which alone reads it
         rules = msgspec.structs.replace(rules, least_walltime=0.0)
+    if rules.withdrawn != "impute":
+        rules = msgspec.structs.replace(rules, impute_seed=0)
     defaults = Rules()
     fields = {
         name: getattr(rules, name)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.support.json_values import whole
+from batsched_py.workload.batsim.batsim_workload import JOB_FIELDS
 from batsched_py.workload.batsim.profile_types import run_time_profile
 from batsched_py.workload.conversion_rules import (
-    Keep,
     Rules,
     as_dict,
     check_sites,
@@ -23,14 +23,25 @@ from batsched_py.workload.grid_site_rules import give_homes, split_jobs
 from batsched_py.workload.grid_sites import GridSites
 from batsched_py.workload.log_partitions import LogPartitions
 from batsched_py.workload.logs.clock import LATEST, find_clock
-from batsched_py.workload.logs.swf import CANCELLED, Column, Mask, SwfLog
+from batsched_py.workload.logs.field_names import check_field_names
+from batsched_py.workload.logs.swf import CANCELLED, FAILED, Column, Mask, SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
+from batsched_py.workload.preceding_jobs import set_preceding_jobs
 from batsched_py.workload.unused_input import find_unused_in_log
+from batsched_py.workload.withdrawn_jobs import describe_withdrawn, impute_run_times
 from batsched_py.workload.workload import Workload, WorkloadJob
 
-_IMPOSSIBLE = ("no-size", "negative-runtime")
-_IN_WORDS = {"negative-runtime": " (run time unknown, as if cancelled before the start)"}
-"""Kinds of jobs that are always dropped: these cannot be simulated."""
+_IMPOSSIBLE = ("withdrawn", "no-size", "negative-runtime")
+"""Kinds of jobs that are always dropped, of withdrawn jobs those without a run time: they cannot be
+simulated."""
+_IN_WORDS = {
+    "withdrawn": " (cancelled before they started)",
+    "negative-runtime": " (run time unknown)",
+}
+_OF_ENDS = ("withdrawn", "cancelled", "no-allocation")
+"""Kinds that describe how a job ended."""
+PLACES = ("group", "queue", "partition")
+"""Fields that policies see of all jobs if there is a machine file."""
 
 
 def convert_log(
@@ -53,12 +64,13 @@ def convert_log(
     rows, notes = _used_rows(log, rules, columns)
     if not len(rows):
         raise UsageError(f"{log.path}: the rules leave no job of {len(log)}: {describe(rules)}")
-    notes += find_unused_in_log(log, rows, described)
+    notes += find_unused_in_log(log, described)
     profiles: dict[str, dict[str, Any]] = {}
     jobs = list(columns.jobs(rows, profiles, speed_factor))
     give_homes(jobs, rows, log, rules.homes, sites)
     if rules.split is not None:
         jobs = split_jobs(jobs, rules.split, sites, notes)
+    notes += set_preceding_jobs(jobs, log)
     unix_start_time, time_zone, note = find_clock(log)
     notes.append(note)
     if unix_start_time is not None and not abs(unix_start_time) <= LATEST:
@@ -80,7 +92,7 @@ def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np
     drop = list(rules.drop)
     if rules.unknown_user == "drop" and "no-user" not in drop:
         drop.append("no-user")
-    dropped = _dropped_rows(log, columns.size, drop)
+    dropped = _dropped_rows(log, columns, drop)
     among = np.ones(len(log), dtype=np.bool_)
     rows = np.flatnonzero(~np.logical_or.reduce([*dropped.values()]))
     if rules.job_numbers is not None:
@@ -110,12 +122,9 @@ def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np
     ]
 
 
-def _dropped_rows(log: SwfLog, size: Column, drop: Iterable[str]) -> dict[str, Mask]:
-    """Return which rows of ``log`` are dropped, by the first reason that there is for each.
-
-    ``size`` is the number of processors of each job under the rules.
-    """
-    run_time, status = log.column("run_time"), log.column("status")
+def _dropped_rows(log: SwfLog, columns: _Columns, drop: Iterable[str]) -> dict[str, Mask]:
+    """Return which rows of ``log`` are dropped, by the first reason that there is for each."""
+    size, run_time, status = columns.size, columns.recorded, log.column("status")
     of_kind: dict[str, Mask] = {
         "no-size": size <= 0,
         "negative-runtime": run_time < 0,
@@ -125,9 +134,13 @@ def _dropped_rows(log: SwfLog, size: Column, drop: Iterable[str]) -> dict[str, M
         "too-wide": size > log.max_processors,
         "cancelled": status == CANCELLED,
         "withdrawn": log.withdrawn,
-        "failed": status == 0,
+        "failed": status == FAILED,
         "no-user": log.column("user") < 0,
     }
+    if columns.imputes:
+        of_kind |= {kind: of_kind[kind] & ~log.withdrawn for kind in _OF_ENDS}
+    elif not {"withdrawn", "zero-runtime"}.intersection(drop):
+        of_kind["withdrawn"] &= run_time < 0
     kept = np.ones(len(log), dtype=bool)
     dropped = {}
     for kind in dict.fromkeys((*_IMPOSSIBLE, *drop)):  # a list may name a kind twice
@@ -151,6 +164,11 @@ class _Columns:
         self.knows_users = bool((log.column("user") >= 0).any())
         self.request = log.column("requested_time")
         self.recorded = log.column("run_time")
+        """Run times; with ``impute`` also those of withdrawn jobs."""
+        self.imputes = rules.withdrawn == "impute"
+        self._of_others: Mask | None = None
+        if self.imputes:
+            self.recorded, self._of_others = impute_run_times(log, rules.impute_seed)
         self.partition_names: list[str] | None = None
         self.longest: Column | float = np.inf
         """What the rule ``double`` gives at most."""
@@ -160,7 +178,12 @@ class _Columns:
             self.request = partitions.requests(self.request)
             self.longest = partitions.max_walltimes
             self.partition_names = partitions.names
-        self.kept = tuple(get_args(Keep)) if described else rules.keep
+        check_field_names(log.path, rules.keep, log.further)
+        for name in JOB_FIELDS.intersection(log.further):
+            raise UsageError(
+                f"{parameter('keep')} {name}: each job has a field of this name: rename the column"
+            )
+        self.kept = tuple(dict.fromkeys((*(PLACES if described else ()), *rules.keep)))
         self.run = self.recorded
         if rules.runtime == "cut-at-request":
             cut = np.minimum(self.recorded, self.request)
@@ -168,7 +191,8 @@ class _Columns:
 
     def notes(self, rows: NDArray[np.intp]) -> list[str]:
         """Return sentences on the jobs in these rows that the partitions of the machine change."""
-        return self._partitions.notes(rows) if self._partitions else []
+        notes = self._partitions.notes(rows) if self._partitions else []
+        return notes + describe_withdrawn(self.log, rows, self._of_others)
 
     def jobs(
         self, rows: NDArray[np.intp], profiles: dict[str, dict[str, Any]], speed_factor: float
@@ -176,7 +200,8 @@ class _Columns:
         """Return the jobs of the given rows; fills ``profiles``."""
         log, rules = self.log, self.rules
         submit = log.column("submit_time")
-        finish = submit + np.maximum(log.column("wait_time"), 0) + self.recorded
+        held = np.maximum(log.column("run_time"), 0)
+        finish = submit + np.maximum(log.column("wait_time"), 0) + held
         scale = speed_factor if rules.profile == "parallel_homogeneous" else 1.0
         jobs = []
         name_of: dict[float, str] = {}
@@ -214,18 +239,22 @@ class _Columns:
 
     def _extras(self, rows: NDArray[np.intp]) -> Iterator[dict[str, Any]]:
         """Yield the fields that each job keeps; what is unknown is none."""
-        columns = {name: self.log.column(name)[rows] for name in self.kept}
-        known = {name: column for name, column in columns.items() if (column >= 0).any()}
-        filled = (np.where(column >= 0, column, -1) for column in known.values())
-        fields = [column.astype(np.int64).tolist() for column in filled]
+        columns = {name: self._kept_values(name, rows) for name in self.kept}
         names = self.partition_names
-        for row, *numbers in zip(rows.tolist(), *fields, strict=True):
-            extra: dict[str, Any] = dict(zip(known, numbers, strict=True))
-            if -1 in numbers:
-                extra = {name: number for name, number in extra.items() if number >= 0}
+        for row, *values in zip(rows.tolist(), *columns.values(), strict=True):
+            extra: dict[str, Any] = dict(zip(columns, values, strict=True))
+            if None in values:
+                extra = {name: value for name, value in extra.items() if value is not None}
             if names is not None:
                 extra[PARTITION] = names[row]
             yield extra
+
+    def _kept_values(self, name: str, rows: NDArray[np.intp]) -> list[Any]:
+        """Return the values of a field of a log or of a further column, None where unknown."""
+        if (further := self.log.further.get(name)) is not None:
+            return [further[row] for row in rows.tolist()]
+        numbers = self.log.column(name)[rows].tolist()
+        return [whole(number) if number >= 0 else None for number in numbers]
 
     def _unknown_user(self, job_id: str) -> str | None:
         """Return the user for a job of an unknown user; None if the log knows no user at all."""

@@ -65,6 +65,10 @@ def _of_log(log: SwfLog, schedule: RecordedSchedule) -> list[tuple[str, str]]:
     ]
     for field in ("run_time", "wait_time", "requested_processors", "requested_time", "user"):
         lines.append((f"unknown {field.replace('_', ' ')}", _share(log.column(field) < 0)))
+    if (withdrawn := log.withdrawn).any():
+        lines.append(("withdrawn before they started", _share(withdrawn)))
+        waits = log.column("wait_time")[withdrawn]
+        lines.append(("wait of withdrawn jobs [s]", _quantiles(waits[waits >= 0])))
     if (follows := log.column("preceding_job") > 0).any():
         lines.append(("jobs with a preceding job", _share(follows)))
         thinks = follows & (log.column("think_time") >= 0)

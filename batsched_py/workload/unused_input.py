@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
 
 from batsched_py.workload.grid_sites import HOME, GridSites
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
@@ -17,22 +14,13 @@ RESERVATION = ("reserved_start", "reserved_end")
 """Fields of a job that asks for an advance reservation, in seconds of the log."""
 
 
-def find_unused_in_log(
-    log: SwfLog, rows: NDArray[np.intp], described: MachineDescription | None
-) -> list[str]:
-    """Return notes on information in ``rows`` of a log that is lost in the jobs.
+def find_unused_in_log(log: SwfLog, described: MachineDescription | None) -> list[str]:
+    """Return notes on information of a log that is lost in the jobs.
 
-    These are dependencies. If neither the log nor a machine file (``described``) gives the size of
-    the machine, they are also processors in use beyond it.
+    If neither the log nor a machine file (``described``) gives the size of the machine, these are
+    processors in use beyond it.
     """
     notes = []
-    follows = log.column("preceding_job")[rows] > 0
-    if nb_following := int(follows.sum()):
-        nb_thinking = int((follows & (log.column("think_time")[rows] >= 0)).sum())
-        notes.append(
-            f"{nb_following} jobs name a preceding job (field 17), {nb_thinking} of them a think "
-            "time (field 18): they do not wait for it"
-        )
     schedule = None if log.says_size or described else recorded_schedule(log)
     if schedule is not None and schedule.is_known:
         most, _ = schedule.peak()
@@ -45,16 +33,24 @@ def find_unused_in_log(
 
 
 def find_unused_in_jobs(
-    jobs: Iterable[WorkloadJob],
+    jobs: Sequence[WorkloadJob],
     policy: str,
+    users: str,
     *,
     reads_reservations: bool,
+    follows_dependencies: bool,
     sites: GridSites,
     described: MachineDescription | None,
 ) -> list[str]:
-    """Return notes on further fields of jobs that a run under ``policy`` does not use."""
+    """Return notes on fields of jobs that a run of ``users`` under ``policy`` does not use."""
     extras = [job.extra for job in jobs if job.extra]
     notes = []
+    follows = [job.think_time is not None for job in jobs if job.preceding_job is not None]
+    if follows and not follows_dependencies:
+        notes.append(
+            f"{len(follows)} jobs name a preceding job (field 17), {sum(follows)} of them a think "
+            f"time (field 18): the users ({users}) do not wait for it"
+        )
     nb = sum(not extra.keys().isdisjoint(RESERVATION) for extra in extras)
     if nb and not reads_reservations:
         notes.append(

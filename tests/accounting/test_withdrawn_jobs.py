@@ -15,7 +15,7 @@ from batsched_py.workload.log_summary import log_summary
 from batsched_py.workload.logs.log_months import log_months
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
 from batsched_py.workload.logs.swf import read_swf, write_swf
-from helpers.accounting_records import sacct
+from helpers.accounting_records import SLURM, sacct
 from helpers.imports import imported
 
 
@@ -48,3 +48,52 @@ def test_its_time_in_the_queue_is_not_in_means_of_waits(
     ]
     assert waits.endswith("mean 10")
     assert [month.mean_wait for month in log_months(log, recorded_schedule(log))] == [10]
+
+
+@pytest.mark.parametrize(
+    ("job", "note"),
+    [
+        ({"State": "CANCELLED by 1002", "UID": 1002}, "were cancelled by their own users"),
+        ({"State": "CANCELLED by ann", "User": "ann"}, "were cancelled by their own users"),
+        ({"State": "CANCELLED by 1002", "User": "1002"}, "were cancelled by their own users"),
+        ({"State": "CANCELLED by 0", "UID": 1002}, "were cancelled by others"),
+        ({"State": "CANCELLED by 0", "User": "ann"}, "were cancelled by others"),
+        ({"State": "CANCELLED by 0", "UID": 0}, "were cancelled by their own users"),
+        ({"State": "CANCELLED by 1003", "UID": 1002}, "were cancelled by others"),
+        ({"State": "CANCELLED by bob", "User": "ann"}, "were cancelled by others"),
+        ({"State": "CANCELLED by 1002", "User": "ann"}, "the column UID shows"),
+        ({"State": "CANCELLED"}, "do not name who cancelled them"),
+        ({"State": "CANCELLED+"}, "do not name who cancelled them"),
+        ({"State": "TIMEOUT"}, None),  # not cancelled
+        ({"State": "CANCELLED by 1002", "Start": "2024-03-01T10:00:00"}, None),  # it ran
+    ],
+)
+def test_who_cancelled_a_withdrawn_job(
+    tmp_path: Path, job: dict[str, object], note: str | None
+) -> None:
+    """A count in the header; the log has the time in the queue whoever cancelled."""
+    never = {"JobID": 2, "Start": "Unknown", "AllocCPUS": 0} | job
+    if "Start" in job:
+        never["AllocCPUS"] = 4
+    header = f"UID|{SLURM}" if "UID" in job else SLURM
+    done = imported(Slurm, tmp_path, sacct({"JobID": 1, "UID": 7}, never, header=header))
+    found = [text for text in done.notes if text.startswith("withdrawn jobs ")]
+    assert len(found) == (note is not None)
+    if note is not None:
+        assert note in found[0]
+        assert found[0].endswith("(1)")
+        assert done.noted(found[0])
+        assert (done.jobs[1]["wait_time"], done.jobs[1]["status"]) == (3600, 5)
+
+
+def test_the_example_of_the_how_to(tmp_path: Path) -> None:
+    """Its job 503 was submitted at 1709288100 and withdrawn at 1709289000."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "accounting.md"
+    records = page.read_text().split("```text\n")[1].split("```")[0]
+    done = imported(Slurm, tmp_path, records)
+    job = done.jobs[2]
+    times = [job[name] for name in ("submit_time", "wait_time", "run_time", "status")]
+    assert times == [900, 900, -1, 5]
+    assert (job["allocated_processors"], job["requested_processors"]) == (-1, 32)
+    workload = convert_log(done.log, make_rules(withdrawn="impute"))
+    assert workload.jobs[2].finish_time == 1800

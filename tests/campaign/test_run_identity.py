@@ -92,6 +92,8 @@ CHANGED: dict[str, Any] = {
     "first": 1,
     "homes": "group",
     "split": 2,
+    "withdrawn": "impute",
+    "impute_seed": 1,
     "skip_bad_lines": True,
     "seed": 1,
     "shake": 0,
@@ -106,6 +108,7 @@ NEEDED = {
     "sessions": {"users": "feedback"},
     "user_options": {"users": "feedback"},
     "homes": {"sites": "2x2"},
+    "impute_seed": {"withdrawn": "impute"},
     "max_walltime": {"machine": "m.toml"},
 }
 """What a setting means nothing without."""

@@ -17,8 +17,6 @@ from batsched_py.accounting.header_names import (
     normalise_names,
 )
 from batsched_py.accounting.records import (
-    COMPLETED,
-    FAILED,
     NO_VALUES,
     JobRecord,
     MalformedRecordError,
@@ -32,7 +30,7 @@ from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.errors import InputError
 from batsched_py.files.readers import csv_rows
 from batsched_py.support.json_values import did_you_mean
-from batsched_py.workload.logs.swf import UNKNOWN
+from batsched_py.workload.logs.swf import COMPLETED, FAILED, UNKNOWN
 
 COLUMNS: Columns = {
     "job_id": ("job_id", "id"),

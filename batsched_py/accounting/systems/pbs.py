@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import (
-    COMPLETED,
-    FAILED,
     JobRecord,
     MalformedRecordError,
     clean_name,
@@ -33,7 +31,7 @@ from batsched_py.accounting.systems.accounting_system import AccountingSystem, R
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.support.terminal_text import one_line
 from batsched_py.units import MINUTE
-from batsched_py.workload.logs.swf import SHOWN_LINES, UNKNOWN
+from batsched_py.workload.logs.swf import COMPLETED, FAILED, SHOWN_LINES, UNKNOWN
 
 _LINE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]{1,2});([^;]*);(.*)", re.ASCII)
 _ID = re.compile(r"(\d{1,15})(?:\[(\d{1,15})\]|(\[\])|-(\d{1,15}))?(?:\.([^.]*).*)?", re.ASCII)

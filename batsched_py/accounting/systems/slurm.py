@@ -11,8 +11,6 @@ from functools import lru_cache
 from math import ceil
 
 from batsched_py.accounting.records import (
-    COMPLETED,
-    FAILED,
     NO_VALUES,
     JobRecord,
     divide_among,
@@ -32,7 +30,7 @@ from batsched_py.accounting.systems.slurm_columns import (
 from batsched_py.errors import InputError, parameter
 from batsched_py.support.json_values import did_you_mean, quote
 from batsched_py.units import MINUTE
-from batsched_py.workload.logs.swf import CANCELLED, UNKNOWN
+from batsched_py.workload.logs.swf import CANCELLED, COMPLETED, FAILED, UNKNOWN
 
 _ENDED = {"COMPLETED": COMPLETED, "CANCELLED": CANCELLED} | dict.fromkeys(
     ("FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED",
@@ -114,6 +112,8 @@ class Slurm(AccountingSystem):
         if not self._set_times(record, fields):
             return None
         self._set_sizes(record, fields)
+        if record.start < 0 and state == "CANCELLED":
+            self._count_canceller(fields)
         set_names(record, fields)
         if "," in record.partition:  # it might have run in any of these, and did not
             self._tally.noted[
@@ -184,6 +184,21 @@ class Slurm(AccountingSystem):
             eligible = clock.read_instants("Eligible", fields["eligible"])
             self._tally.set_eligible(record, eligible, is_submission=self._options.from_eligible)
         return True
+
+    def _count_canceller(self, fields: dict[str, str]) -> None:
+        """Count a withdrawn job by who cancelled it, as in ``CANCELLED by 1234``."""
+        canceller, uid, user = fields["state"].partition(" by ")[2], fields["uid"], fields["user"]
+        if not canceller:
+            who = "do not name who cancelled them"
+        elif canceller in (uid, user):
+            who = "were cancelled by their own users"
+        elif canceller == "0" or uid or canceller.isdigit() == user.isdigit():
+            who = "were cancelled by others, such as administrators"
+        else:
+            who = (
+                "name who cancelled them by a number: the column UID shows whether it was the user"
+            )
+        self._tally.noted[f"withdrawn jobs {who}"] += 1
 
     def _length(self, column: str, text: str) -> int:
         """Return seconds; what a clock that was put back made negative is unknown."""

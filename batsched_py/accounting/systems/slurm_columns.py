@@ -38,6 +38,7 @@ COLUMNS: Columns = {
     "requested_memory": ("ReqMem",),
     "restarts": ("Restarts",),
     "user": ("User", "UID"),
+    "uid": ("UID",),
     "group": ("Account", "Group", "GID"),
     "partition": ("Partition",),
     "queue": ("QOS",),

@@ -18,7 +18,7 @@ from batsched_py.errors import InputError, WorkloadError, located
 from batsched_py.files.readers import parse_json, read_bytes, unpack
 from batsched_py.files.writers import write_whole
 from batsched_py.processors.sets import MOST_PROCESSORS
-from batsched_py.support.json_values import is_integer, quote, whole
+from batsched_py.support.json_values import is_integer, is_number, quote, whole
 from batsched_py.workload.batsim.batsim5_workload import (
     from_batsim5,
     is_of_batsim5,
@@ -29,6 +29,8 @@ from batsched_py.workload.batsim.profile_fields import Number, convert_table, re
 from batsched_py.workload.logs.clock import LATEST, parse_time_zone
 from batsched_py.workload.workload import Workload, WorkloadJob, check_times
 
+_THINK_TIME = "recorded_think_time"
+"""Another name than that of the output column ``think_time``."""
 _PREFIX = "w0"
 """Batsim's name of the first workload."""
 
@@ -56,8 +58,9 @@ class _JobFields(msgspec.Struct):
     estimate: Number | None = None
 
 
-_TYPED = frozenset(_JobFields.__struct_fields__)
-"""Fields that have a place in :class:`WorkloadJob`; ``user`` only if it is a name."""
+JOB_FIELDS = frozenset(_JobFields.__struct_fields__)
+"""Fields that have a place in :class:`WorkloadJob`; ``user`` and ``preceding_job`` only if they are
+names, ``recorded_think_time`` only if it is a number."""
 
 
 def read_workload(
@@ -76,8 +79,9 @@ def read_workload(
     their order.
 
     Jobs are put in order of submission (ties in the order of the file). Fields that Batsim does
-    not know go to :attr:`WorkloadJob.extra`, but for ``user``, ``finish_time`` (recorded end)
-    and ``estimate`` (run time that policies plan with), seconds. Profiles that no job uses, and
+    not know go to :attr:`WorkloadJob.extra`, but for ``user``, ``finish_time`` (recorded end),
+    ``estimate`` (run time that policies plan with), ``preceding_job`` and
+    ``recorded_think_time``, in seconds. Profiles that no job uses, and
     that are not part of a composed one, are dropped, as Batsim does. Jobs with a negative subtime
     are submitted at 0; with ``negative_subtimes`` they keep it, and have waited since then, as in
     Batsim.
@@ -164,7 +168,13 @@ def _job_to_json(where: str, job: WorkloadJob, batsim5: bool) -> dict[str, Any]:
         "profile": job.profile,
         "walltime": job.walltime,
     }
-    added = {"user": job.user, "finish_time": job.finish_time, "estimate": job.estimate}
+    added = {
+        "user": job.user,
+        "finish_time": job.finish_time,
+        "estimate": job.estimate,
+        "preceding_job": job.preceding_job,
+        _THINK_TIME: job.think_time,
+    }
     known, free = _written(where, fields), _written(where, added) | job.extra
     return job_to_batsim5(where, known, free, _PREFIX) if batsim5 else known | free
 
@@ -201,9 +211,13 @@ def _job(where: str, item: Any, workload: str) -> WorkloadJob:
         raise WorkloadError(
             f"{where}: walltime = {item['walltime']}: expected seconds above 0, or -1 for none"
         )
-    user = item.get("user")
-    is_named = isinstance(user, str) or is_integer(user)
-    typed = _TYPED | {"user"} if is_named else _TYPED
+    names = {
+        name: str(value)
+        for name in ("user", "preceding_job")
+        if isinstance(value := item.get(name), str) or is_integer(value)
+    }
+    think_time = item.get(_THINK_TIME)
+    typed = JOB_FIELDS.union(names, [_THINK_TIME] * is_number(think_time))
     # A walltime of -1 means no limit, but is a value of the file.
     extra = {k: v for k, v in item.items() if k not in typed or (k == "walltime" and v == -1)}
     return WorkloadJob(
@@ -213,8 +227,10 @@ def _job(where: str, item: Any, workload: str) -> WorkloadJob:
         profile=fields.profile,
         walltime=None if fields.walltime == -1 else fields.walltime,
         estimate=fields.estimate,
-        user=str(user) if is_named else None,
+        user=names.get("user"),
         finish_time=fields.finish_time,
+        preceding_job=names.get("preceding_job"),
+        think_time=think_time if is_number(think_time) else None,
         extra=extra,
     )
 

@@ -49,8 +49,8 @@ FIELDS = (
 NAMED = ("user", "group", "executable", "queue", "partition")
 """The fields that number names, in their order."""
 UNKNOWN = -1
-CANCELLED = 5
-"""The status of a job that was cancelled."""
+FAILED, COMPLETED, CANCELLED = 0, 1, 5
+"""The status of a job that failed, that completed, and that was cancelled."""
 
 _HEADER = re.compile(r";\s*([A-Za-z][\w ]*?)\s*:(?!//)\s*(.*)")
 FRACTIONAL = frozenset((1, 2, 3, 5, 6, 8, 9, 17))
@@ -101,6 +101,8 @@ class SwfLog(msgspec.Struct, eq=False):
     about: list[str]
     """Sentences on what was found and changed: times sorted, ..."""
     left_out: LeftOut | None = None
+    further: dict[str, list[Any]] = {}
+    """Kept columns of a data frame that SWF does not have, by name; None is unknown."""
 
     def __len__(self) -> int:
         """Return the number of jobs."""
@@ -129,11 +131,14 @@ class SwfLog(msgspec.Struct, eq=False):
     def withdrawn(self) -> NDArray[np.bool_]:
         """Mask of the jobs that were cancelled before they started: status 5, no run time; (n,).
 
-        Their wait, if it is known, is the time until they left the queue.
+        Their wait, if it is known, is the time until they left the queue. In a log that has unknown
+        run times (-1) for them, a job of 0 s that got processors did start.
         """
-        never_ran = self.column("run_time") <= 0
-        result: NDArray[np.bool_] = never_ran & (self.column("status") == CANCELLED)
-        return result
+        cancelled, run = self.column("status") == CANCELLED, self.column("run_time")
+        withdrawn: Mask = cancelled & (run <= 0)
+        if (cancelled & (run < 0)).any():
+            withdrawn &= (run < 0) | (self.column("allocated_processors") <= 0)
+        return withdrawn
 
     @property
     def known_waits(self) -> Column:

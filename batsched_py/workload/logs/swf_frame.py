@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from batsched_py.errors import LogError, UsageError, parameter
-from batsched_py.support.json_values import did_you_mean, quote
+from batsched_py.support.json_values import did_you_mean, is_number, quote, to_python
+from batsched_py.workload.logs.field_names import check_field_names, field_of
 from batsched_py.workload.logs.swf import (
     FIELDS,
     NAMED,
@@ -29,39 +31,20 @@ if TYPE_CHECKING:
 
 NAME = "DataFrame"
 """What a log that was no file is called, in messages and in what is stored of a run."""
-_OTHER_NAMES = {
-    "job_number": "job, job_id, id",
-    "submit_time": "submit, submission_time",
-    "wait_time": "wait, waiting_time",
-    "run_time": "execution_time",
-    "allocated_processors": "number_of_allocated_processors, proc_alloc",
-    "average_cpu_time": "average_cpu_time_used, cpu_used",
-    "used_memory": "mem_used",
-    "requested_processors": (
-        "requested_number_of_processors, proc_req, requested_number_of_resources"
-    ),
-    "requested_time": "user_est, time_req",
-    "requested_memory": "mem_req",
-    "user": "user_id, user_number, uid",
-    "group": "group_id, group_number, gid",
-    "executable": "executable_number, executable_application_number, exe_num",
-    "queue": "queue_id, queue_number",
-    "partition": "partition_id, partition_number",
-    "preceding_job": "preceding_job_number, prev_jobs",
-    "think_time": "think_time_from_preceding_job",
-}
-"""What the fields are called elsewhere: in the archive's definition, in evalys, by Batsim."""
 
 
-def log_from_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfLog:
+def log_from_frame(
+    frame: pd.DataFrame, *, skip_bad_lines: bool = False, keep: Collection[str] = ()
+) -> SwfLog:
     """Return the log in a data frame, as :func:`~batsched_py.workload.logs.swf.read_swf` does.
 
     Columns are :data:`~batsched_py.workload.logs.swf.FIELDS`, or have the names that the archive,
     evalys or Batsim give them, in any case and with any signs between words; the index counts as
     a column if it has such a name. Times are in seconds. ``submit_time``, ``run_time`` and the
     requested or the allocated processors must be there; what else is missing is unknown, as are
-    empty cells, and jobs without numbers get 1, 2, ... by row. Columns of other names are not read,
-    which is noted. ``frame.attrs`` is the header: ``MaxProcs``, ``UnixStartTime`` and so on.
+    empty cells, and jobs without numbers get 1, 2, ... by row. Columns of other names are read only
+    if ``keep`` has them; a note lists the rest. ``frame.attrs`` is the header: ``MaxProcs``,
+    ``UnixStartTime`` and so on.
 
     With ``skip_bad_lines`` rows that make no sense are left out and counted in the notes. Raises
     :class:`LogError` for them else, and :class:`UsageError` for anything else.
@@ -73,9 +56,13 @@ def log_from_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfL
             f"{quote(frame)} is not an input: expected a log's name, the path of a file, a "
             "Workload or a pandas DataFrame"
         )
-    if frame.index.name is not None and _field_of(frame.index.name) is not None:
+    if frame.index.name is not None and field_of(frame.index.name) is not None:
         frame = frame.reset_index()
-    columns, notes = _columns(frame)
+    columns, others = _columns(frame)
+    check_field_names(NAME, keep, others)
+    further = {name: _read_values(series) for name, series in others.items() if name in keep}
+    ignored = ", ".join(name for name in others if name not in keep)
+    notes = [f"columns that SWF does not have were not read: {ignored}"] if ignored else []
     data = np.full((len(frame), len(FIELDS)), float(UNKNOWN))
     data[:, 0] = np.arange(1, len(frame) + 1)
     for field, series in columns.items():
@@ -95,37 +82,30 @@ def log_from_frame(frame: pd.DataFrame, *, skip_bad_lines: bool = False) -> SwfL
     header = [f"; {key}: {' '.join(str(value).split())}" for key, value in frame.attrs.items()]
     rows = np.flatnonzero(~bad)
     lines = rows.astype(np.int64)
-    return log_from_rows(Path(NAME), header, data[rows], lines, notes, parts[rows], left_out)
+    log = log_from_rows(Path(NAME), header, data[rows], lines, notes, parts[rows], left_out)
+    log.further = {name: [of[row] for row in log.lines.tolist()] for name, of in further.items()}
+    return log
 
 
 def digest(log: SwfLog) -> str:
     """Return the SHA-256 of the content of a log, in hexadecimal."""
     content = hashlib.sha256("\n".join(log.header_lines).encode())
     content.update(np.ascontiguousarray(log.data, dtype="<f8").tobytes())
+    if log.further:
+        content.update(msgspec.json.encode(log.further))
     return content.hexdigest()
 
 
-def _plain(name: object) -> str:
-    return re.sub(r"[\W_]", "", str(name)).lower()
-
-
-_FIELD_OF = {_plain(field): field for field in FIELDS} | {
-    _plain(other): field for field, others in _OTHER_NAMES.items() for other in others.split(",")
-}
-
-
-def _field_of(name: object) -> str | None:
-    return _FIELD_OF.get(_plain(name))
-
-
-def _columns(frame: pd.DataFrame) -> tuple[dict[str, pd.Series[Any]], list[str]]:
-    """Return the columns by field, and a note on others; raises :class:`UsageError`."""
+def _columns(
+    frame: pd.DataFrame,
+) -> tuple[dict[str, pd.Series[Any]], dict[str, pd.Series[Any]]]:
+    """Return the columns by field, and others by name; raises :class:`UsageError`."""
     places: dict[str, int] = {}
-    others: list[str] = []
+    others: dict[str, pd.Series[Any]] = {}
     for place, name in enumerate(frame.columns):
-        field = _field_of(name)
+        field = field_of(name)
         if field is None:
-            others.append(str(name))
+            others[str(name)] = frame.iloc[:, place]
         elif field in places:
             raise UsageError(
                 f"{NAME}: the columns {frame.columns[places[field]]!r} and {name!r} are both "
@@ -142,8 +122,7 @@ def _columns(frame: pd.DataFrame) -> tuple[dict[str, pd.Series[Any]], list[str]]
             f"{NAME}: no column {', '.join(missing)}{hint}; found {found[:200]}; expected some of "
             f"{', '.join(FIELDS)}"
         )
-    notes = [f"columns that SWF does not have were not read: {', '.join(others)}"] if others else []
-    return {field: frame.iloc[:, place] for field, place in places.items()}, notes
+    return {field: frame.iloc[:, place] for field, place in places.items()}, others
 
 
 def _read_numbers(field: str, series: pd.Series[Any]) -> Column:
@@ -158,6 +137,21 @@ def _read_numbers(field: str, series: pd.Series[Any]) -> Column:
     numbers = pd.to_numeric(series.astype(object), errors="coerce")
     empty = np.nan if field == "job_number" else UNKNOWN
     return np.where(series.isna().to_numpy(), empty, numbers.to_numpy(np.float64, na_value=np.nan))
+
+
+def _read_values(series: pd.Series[Any]) -> list[Any]:
+    """Return the values of a column that SWF does not have, None where a cell is empty."""
+    cells = zip(series.index, series.astype(object), series.isna(), strict=True)
+    values: list[Any] = []
+    for row, cell, is_empty in cells:
+        value = None if is_empty else to_python(cell)
+        if not (is_empty or isinstance(value, str | bool) or is_number(value)):
+            raise UsageError(
+                f"{NAME}, row {row}, column {series.name}: found {quote(value)}, expected a text, "
+                "a finite number or a boolean, since the column is kept"
+            )
+        values.append(value)
+    return values
 
 
 def _raise(field: str, series: pd.Series[Any], row: int) -> None:
