@@ -104,6 +104,10 @@ class Planner:
             self._place_one_by_one(line, before)
         return line.least_free(max(start, begin), start + job.estimate) >= job.size
 
+    def forget(self, job: Job) -> None:
+        """Free the advance reservation of a job that was withdrawn, if it has one."""
+        self._reservations.starts.pop(job.number, None)
+
     def make_base(self, now: float, queue: WaitingQueue, machine: Machine) -> Timeline:
         """Return the timeline of the processors that running jobs and reservations leave free."""
         self._nb_processors = machine.nb_processors

@@ -54,6 +54,10 @@ class Planning:
         plan = planner.make_plan(planner.make_base(now, queue, machine), waiting, now_only=True)
         yield from planner.carry_out(now, queue, machine, plan)
 
+    def job_withdrawn(self, now: float, job: Job) -> None:
+        """Free the advance reservation of a withdrawn job."""
+        self.planner.forget(job)
+
     def statistics(self) -> dict[str, Any]:
         """Return the number of plans made."""
         return {"replans": self._replans}
