@@ -155,8 +155,7 @@ class Admission:
         """Remove a job that was withdrawn."""
         self.queue.discard(job)
         self.held.pop(job.number, None)
-        over = self._over.get((job.partition, job.user), ())
-        if job in over:
+        if job in (over := self._over.get((job.partition, job.user), [])):
             over.remove(job)
 
     def _let_back(self) -> None:

@@ -15,7 +15,7 @@ from batsched_py.model.policy import ExplainingScheduler, Scheduler, declares
 from batsched_py.model.policy_mistakes import make_decision_error
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.site import Site
-from batsched_py.model.user_model import iterate_returned
+from batsched_py.model.user_model import find_method, iterate_returned
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.admission import Admission, Outages
 from batsched_py.workload.machine_description import MachineDescription
@@ -173,7 +173,7 @@ class _Line(NamedTuple):
 
     def report(self, event: str, now: float, job: Job) -> None:
         """Call the method of the policy that is named as the event, if it has one."""
-        if (method := getattr(self.policy, event, None)) is not None:
+        if (method := find_method(self.policy, event)) is not None:
             method(now, job)
 
 
