@@ -35,7 +35,7 @@ class Planning:
         order: FixedOrderName = "fcfs",
         backfilling: bool = True,
         limits: LimitRules | None = None,
-        begins: Begins = "mon 00:00",
+        begins: Begins | None = None,
         admission: Admission = "against_full_plan",
     ) -> None:
         self._order = order
