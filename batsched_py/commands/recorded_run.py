@@ -26,6 +26,7 @@ from batsched_py.run.make_process import make_process
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import ProcessSettings
+from batsched_py.workload.logs.clock import Clock
 
 
 def find_files(run: str) -> tuple[Path, Path]:
@@ -145,4 +146,5 @@ def make_recorded(
     settings = msgspec.structs.replace(settings, budgets=budgets)
     six_decimals = has_six_decimals(turns)
     machine = describe_machine(settings)
-    return make_process(settings, None, machine, six_decimals=six_decimals)
+    clock = Clock(about.unix_start_time, about.time_zone)
+    return make_process(settings, None, machine, clock=clock, six_decimals=six_decimals)

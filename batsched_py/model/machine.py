@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.partitions import make_views
-from batsched_py.model.site import Site
+from batsched_py.model.site import UNKNOWN, Site
 from batsched_py.processors.sets import ProcessorSet, from_procset, to_text
 from batsched_py.support.json_values import is_number, to_python
 from batsched_py.workload.grid_sites import GridSite
@@ -16,6 +16,8 @@ from batsched_py.workload.machine_description import NO_LIMITS, MachineDescripti
 
 if TYPE_CHECKING:
     from procset import ProcSet
+
+    from batsched_py.workload.logs.clock import Clock
 
 
 class Machine(Site):
@@ -31,6 +33,7 @@ class Machine(Site):
         nb_processors: int,
         sites: Sequence[GridSite] = (),
         description: MachineDescription | None = None,
+        clock: Clock = UNKNOWN,
     ) -> None:
         super().__init__(ProcessorSet.interval(0, nb_processors))
         self._sites = tuple(Site(site.processors, site.name, site.speed) for site in sites)
@@ -40,6 +43,8 @@ class Machine(Site):
         if description is not None and not description.is_one:
             self._partitions = make_views(description.partitions)
         self._parts = self._sites + tuple(dict.fromkeys(self._partitions))
+        for site in (self, *self._parts):
+            site.clock = clock
 
     @property
     def sites(self) -> Sequence[Site]:

@@ -10,11 +10,14 @@ from batsched_py.errors import InvariantError
 from batsched_py.model.job import Job
 from batsched_py.processors.bits import make_pool, to_bits
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_procset, to_text
+from batsched_py.workload.logs.clock import Clock
 
 if TYPE_CHECKING:
     from procset import ProcSet
 
 
+UNKNOWN = Clock()
+"""The clock of a machine if nobody knows which moment second 0 is."""
 Release = tuple[float, int, int, Job]
 """(expected end in seconds, processors released then, number of the job, job) of a running job."""
 
@@ -27,6 +30,7 @@ class Site:
         "_pool",
         "_releases",
         "_whole",
+        "clock",
         "free",
         "name",
         "nb_ended",
@@ -42,6 +46,8 @@ class Site:
         self.name = name
         self.shared = shared
         """Whether jobs of other queues may start here too, so that reservations may break."""
+        self.clock = UNKNOWN
+        """The date, weekday and hour at each second."""
         self.speed = speed
         """Speed of its processors; run times and estimates are for speed 1."""
         self._all = processors

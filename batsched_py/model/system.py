@@ -27,6 +27,7 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.policy import ExplainingScheduler, Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import find_mistake, make_decision_error
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.site import UNKNOWN
 from batsched_py.model.user_model import REJECTED, UserModel, find_method, iterate_returned
 from batsched_py.model.users_side import UsersSide
 from batsched_py.options.budgets import Budgets
@@ -34,6 +35,7 @@ from batsched_py.processors.sets import ProcessorSet
 from batsched_py.support.json_values import to_python
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.grid_sites import HOME, GridSites, find_home, nb_processors
+from batsched_py.workload.logs.clock import Clock
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
 
 Observer = Callable[[float, WaitingQueue, Machine], None]
@@ -45,13 +47,14 @@ class System(UsersSide):
 
     ``sites`` are the grid sites of the machine, if any. ``description`` is the content of a machine
     file, with limits of jobs. ``budgets`` are limits that end endless work. ``speed_factor`` is the
-    speed of the processors as a multiple of the recorded machine's. All else is as in
-    :class:`~batsched_py.model.users_side.UsersSide`.
+    speed of the processors as a multiple of the recorded machine's. ``clock`` is that of the log.
+    All else is as in :class:`~batsched_py.model.users_side.UsersSide`.
     """
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
     __slots__ = (
         "_calls",
+        "_clock",
         "_most_decisions",
         "_must_schedule",
         "_nb_changes",
@@ -84,10 +87,11 @@ class System(UsersSide):
         speed_factor: float = 1.0,
         budgets: Budgets = Budgets(),  # noqa: B008 - it cannot change
         nb_recorded: int = 0,
+        clock: Clock = UNKNOWN,
     ) -> None:
         super().__init__(users, shake, description, budgets, nb_recorded)
         self.scheduler, self.sites = scheduler, sites
-        self._speed_factor = speed_factor
+        self._speed_factor, self._clock = speed_factor, clock
         self.machine = Machine(0)
         self.queue = WaitingQueue()
         self.observer: Observer | None = None
@@ -150,7 +154,7 @@ class System(UsersSide):
                     f"the simulator has {nb_compute_resources} compute resources, but the {what} "
                     f"{size} processors"
                 )
-        self.machine = Machine(nb_compute_resources, self.sites, described)
+        self.machine = Machine(nb_compute_resources, self.sites, described, self._clock)
         self.may_dilate = may_dilate(self.scheduler, self.sites)
         self.show_site()
 

@@ -12,6 +12,7 @@ from batsched_py.run.resolved_machine import ResolvedMachine
 from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.partitioned import adapt_to_partitions, unwrap_policy
 from batsched_py.workload.load import is_batsim_json
+from batsched_py.workload.logs.clock import Clock
 
 if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess
@@ -27,13 +28,15 @@ def make_driver(
     workload: Workload | None,
     machine: ResolvedMachine,
     objects: PluginObjects = BY_NAME,
+    clock: Clock | None = None,
     **options: Any,
 ) -> D:
     """Make the policy and the users that ``settings`` name, and a driver of both.
 
     ``choose`` returns the class of the driver for the users, which are None if the jobs are
     submitted at their recorded times. Users submit ``workload``. ``objects`` are in place of what
-    the settings name. Raises :class:`UsageError` for plug-ins and options that do not fit.
+    the settings name. ``clock`` is by default that of the workload. Raises :class:`UsageError` for
+    plug-ins and options that do not fit.
     """
     policy = adapt_to_partitions(lambda: objects.make_scheduler(settings), machine.description)
     users: UserModel | None = None
@@ -53,6 +56,7 @@ def make_driver(
         speed_factor=settings.speed_factor,
         budgets=settings.budgets,
         nb_recorded=nb_recorded,
+        clock=clock or Clock.of(workload),
         **options,
     )
 
@@ -62,6 +66,7 @@ def make_process(
     workload: Workload | None,
     machine: ResolvedMachine = ResolvedMachine(),  # noqa: B008 - it cannot change
     *,
+    clock: Clock | None = None,
     six_decimals: bool = False,
 ) -> DecisionProcess:
     """Return the scheduler that ``settings`` describe, as :func:`make_driver` makes it.
@@ -71,7 +76,12 @@ def make_process(
     from batsched_py.decision_process import DecisionProcess
 
     return make_driver(
-        lambda users: DecisionProcess, settings, workload, machine, six_decimals=six_decimals
+        lambda users: DecisionProcess,
+        settings,
+        workload,
+        machine,
+        clock=clock,
+        six_decimals=six_decimals,
     )
 
 

@@ -151,6 +151,13 @@ class Admission:
         self._hold(job, outage)
         self._withheld.append(job)
 
+    def forget(self, job: Job) -> None:
+        """Remove a job that was withdrawn."""
+        self.queue.discard(job)
+        self.held.pop(job.number, None)
+        if job in (over := self._over.get((job.partition, job.user), [])):
+            over.remove(job)
+
     def _let_back(self) -> None:
         """Put the withheld jobs back into the queue."""
         for job in self._withheld:

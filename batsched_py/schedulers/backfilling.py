@@ -13,6 +13,7 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import Order, RankedJobs, find_place
 from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.processors.sets import NO_PROCESSORS
+from batsched_py.schedulers.permission import Permission
 
 if TYPE_CHECKING:
     from batsched_py.model.site import Site
@@ -22,7 +23,7 @@ Reservation = Callable[[Job, "Site"], tuple[float, int]]
 processors they may keep longer). It is called once a pass, if the head does not fit."""
 
 
-class Backfilling:
+class Backfilling(Permission):
     """Start jobs in ``order``; where the first does not fit, backfill in ``backfill_order``."""
 
     def __init__(
@@ -39,7 +40,7 @@ class Backfilling:
         if queue.head is None:  # after many events: no job waits
             self.head = None
             return
-        ranked = self.order.at(now, queue)
+        ranked = self._permitted(now, self.order.at(now, queue))
         overtaken = False
         while (head := ranked.head) and head.size <= machine.free:
             start = self._start(head, now, machine)
@@ -65,7 +66,7 @@ class Backfilling:
         if not machine.free:
             return
         if self.backfill_order is not self.order:
-            ranked = self.backfill_order.at(now, queue)
+            ranked = self._permitted(now, self.backfill_order.at(now, queue))
         # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe. A
         # head that must wait for a repair is delayed by nobody.
         ends_known = shadow_time < inf or head.size > machine.nb_available
@@ -90,7 +91,10 @@ class Backfilling:
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""
-        place, free = find_place(self.order.at(now, queue), job), machine.free
+        if prohibition := self._find_prohibition(now, job):
+            return prohibition
+        ranked = self._permitted(now, self.order.at(now, queue))
+        place, free = find_place(ranked, job), machine.free
         if self.head is None or job is self.head:
             return WaitingReason("head", place, until=self.shadow_time, free=free)
         why: Why = "processors" if job.size > free else "reservation"

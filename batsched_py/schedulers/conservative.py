@@ -15,6 +15,7 @@ from batsched_py.model.queue.job_arrays import JobArrays, JobRows, ValuesByNumbe
 from batsched_py.model.queue.orders import FixedOrderName, find_fixed_key
 from batsched_py.model.timeline import Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.schedulers.permission import Permission
 from batsched_py.units import LATEST_TIME
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ LATE = 1e-3
 instant may arrive one after the other."""
 
 
-class Conservative:
+class Conservative(Permission):
     """Give every job a reservation, and let a job overtake others only if it delays none of them.
 
     A job gets a reservation when it is submitted: the earliest start that delays no earlier
@@ -44,18 +45,17 @@ class Conservative:
         self._starts = ValuesByNumber(inf)  # reservations, inf: none
         self._running: list[Job] = []
         self._broken = True  # no promise holds before the first pass
+        self._has_room = False  # a job has left a reservation to the others
         self._seen = self._nb_ended = 0
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Update the reservations, and start the jobs whose reservation begins by now."""
-        ended = self._take_ends_into_account(now, machine)
+        self._has_room |= self._take_ends_into_account(now, machine)
         was_broken, self._broken = self._broken, _breaks_promises(now, machine)
         if self._broken or was_broken:
             self._begin_anew(now, queue, machine)
         else:
-            if ended:
-                self._compress(now, queue)
-            self._reserve_for_new_jobs(now, queue)
+            self._update(now, queue)
         if not queue:
             return
         columns = queue.view(JobArrays)
@@ -64,16 +64,26 @@ class Conservative:
             self._begin_anew(now, queue, machine)  # some have left: they wait for an outage
             starts = self._starts[columns.number]
         first = float(starts.min())
-        if first <= now:
-            due = [columns.jobs[row] for row in (starts <= now).nonzero()[0]]
-            yield from self._start_due(now, due, machine)
+        while first <= now:
+            due = (self._starts[columns.number] <= now).nonzero()[0]
+            yield from self._start_due(now, [columns.jobs[row] for row in due], machine)
+            if again := self._has_room:  # some may not start now: others may take their places
+                self._update(now, queue)
             first = float(self._starts[columns.number].min())
+            if not again:
+                break
         yield from self._wake_up(now, first)
+
+    def job_withdrawn(self, now: float, job: Job) -> None:
+        """Leave the reservation of a withdrawn job to the others."""
+        self._take_back(now, job)
 
     def _start_due(self, now: float, due: list[Job], machine: Machine) -> Iterator[Decision]:
         """Start the jobs whose reservation begins by ``now``, as far as they fit."""
         for job in sorted(due, key=lambda job: (self._key(job), job.number)):
-            if job.state is JobState.WAITING and job.size <= machine.free:
+            if not self.may_start(now, job):
+                self._take_back(now, job)
+            elif job.state is JobState.WAITING and job.size <= machine.free:
                 start = float(self._starts[job.number])
                 self._starts[job.number] = inf
                 self._running.append(job)
@@ -110,21 +120,40 @@ class Conservative:
     def _begin_anew(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
         self._line = Timeline.of(machine, now)
         self._starts.clear()
-        self._seen = 0
+        self._seen, self._has_room = 0, False
         self._running = list(machine.releases())
         self._reserve_for_new_jobs(now, queue)
 
-    def _compress(self, now: float, queue: WaitingQueue) -> None:
-        if queue:
+    def _update(self, now: float, queue: WaitingQueue) -> None:
+        """Compress the schedule if there is room, and add the jobs without a reservation."""
+        if self._holds_back():
+            for job in queue:
+                if not self.may_start(now, job):
+                    self._take_back(now, job)
+        if self._has_room and queue:
             rows = queue.view(JobArrays).in_order(self._key)
             starts = self._starts[rows.number]
             self._place(rows.select(((starts > now) & (starts < inf)).nonzero()[0]))
+        self._has_room = False
+        self._reserve_for_new_jobs(now, queue)
+
+    def _take_back(self, now: float, job: Job) -> None:
+        """Free the reservation of a job, if it has one."""
+        start = float(self._starts[job.number])
+        if start < inf:
+            self._line.advance(now)
+            self._line.release(start, start + job.estimate, job.size)
+            self._starts[job.number] = inf
+            self._has_room = True
 
     def _reserve_for_new_jobs(self, now: float, queue: WaitingQueue) -> None:
         news = queue.since(self._seen)
         self._seen = queue.nb_arrived
         for job in news:
             check_estimate(job, "reservations need")
+        if self._holds_back():
+            without = (job for job in queue if self._starts[job.number] == inf)
+            news = [job for job in without if self.may_start(now, job)]
         if news:
             self._line.advance(now)
             self._place(JobRows.of(news))
@@ -137,6 +166,8 @@ class Conservative:
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""
+        if prohibition := self._find_prohibition(now, job):
+            return prohibition
         start = float(self._starts[job.number])
         place = 1 + int((self._starts[queue.view(JobArrays).number] < start).sum())
         return WaitingReason(

@@ -18,9 +18,10 @@ from batsched_py.model.queue.orders import (
 )
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.options.option_values import one_of
+from batsched_py.schedulers.permission import Permission
 
 
-class ListScheduling:
+class ListScheduling(Permission):
     """Start jobs from a sorted queue, without reservations.
 
     All rules but ``take=front`` can starve wide jobs. ``order=narrowest`` with ``take=next_fit`` is
@@ -44,13 +45,15 @@ class ListScheduling:
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Start jobs by the rule ``take`` as long as one fits."""
-        ranked = self._order.at(now, queue)
+        ranked = self._permitted(now, self._order.at(now, queue))
         while job := self._next_job(ranked, machine.free):
             yield Start(job)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""
-        ranked = self._order.at(now, queue)
+        if prohibition := self._find_prohibition(now, job):
+            return prohibition
+        ranked = self._permitted(now, self._order.at(now, queue))
         place = find_place(ranked, job)
         head = ranked.head
         if self._next_job is take_front and head is not None and job is not head:

@@ -15,7 +15,7 @@ from batsched_py.model.policy import ExplainingScheduler, Scheduler, declares
 from batsched_py.model.policy_mistakes import make_decision_error
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.site import Site
-from batsched_py.model.user_model import iterate_returned
+from batsched_py.model.user_model import find_method, iterate_returned
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.admission import Admission, Outages
 from batsched_py.workload.machine_description import MachineDescription
@@ -119,11 +119,28 @@ class Partitioned:
             return None
         return Start(job, left.lowest(job.size), start.dilation, start.transfer)
 
+    def job_started(self, now: float, job: Job) -> None:
+        """Pass the event on to the policy of the job's partition."""
+        self._line_of(job).report("job_started", now, job)
+
+    def job_ended(self, now: float, job: Job) -> None:
+        """Pass the event on to the policy of the job's partition."""
+        self._line_of(job).report("job_ended", now, job)
+
+    def job_withdrawn(self, now: float, job: Job) -> None:
+        """Remove a withdrawn job, and pass the event on to the policy of its partition."""
+        line = self._line_of(job)
+        line.admission.forget(job)
+        line.report("job_withdrawn", now, job)
+
+    def _line_of(self, job: Job) -> _Line:
+        return self._lines[0 if self._knows else job.partition]
+
     def held(
         self, job: Job, now: float, queue: WaitingQueue, machine: Machine
     ) -> WaitingReason | None:
         """Return the reason why ``job`` still waits after the pass at ``now``."""
-        line = self._lines[0 if self._knows else job.partition]
+        line = self._line_of(job)
         if job.number in line.admission.held:
             return WaitingReason("limit", note=line.admission.held[job.number][1])
         if isinstance(line.policy, ExplainingScheduler):
@@ -153,6 +170,11 @@ class _Line(NamedTuple):
             self.admission.update(now, new)
         returned = self.policy.schedule(now, self.admission.queue, part)
         return iterate_returned(returned, self.policy, "schedule")
+
+    def report(self, event: str, now: float, job: Job) -> None:
+        """Call the method of the policy that is named as the event, if it has one."""
+        if (method := find_method(self.policy, event)) is not None:
+            method(now, job)
 
 
 def _on_lowest(decision: Start, part: Site, name: str) -> Start:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py import Job, Machine, Start, WaitingQueue
 from batsched_py.errors import InputError
 from batsched_py.schedulers.multifactor.accounts_file import Account, Accounts, User, read_accounts
 from batsched_py.schedulers.multifactor.fair_share import FairShare
@@ -91,23 +90,10 @@ def test_usage_is_that_of_the_schedule(
         ("uvw".index(drawn[at][3]), drawn[at][1], start, drawn[at][2])
         for at, start in enumerate(starts(outcome))
     ]
-    policy._usage.take_ends_into_account(Machine(8), outcome.jobs[-1].finish_time)
     now = max(start + length for _, _, start, length in runs)
     for user, number in policy._users.items():
         expected = slow_usage(runs, "uvw".index(user), now, half_life or inf)
         assert policy._usage.decayed.at(now, len(policy._users))[number] == pytest.approx(expected)
-
-
-def test_what_runs_already_is_charged_from_its_start() -> None:
-    """A policy that takes over a machine (after an outage, say) knows what runs there."""
-    machine, policy, queue = Machine(4), FairShare(half_life=0), WaitingQueue()
-    machine.start(Job("r", 0, 3, None, 50.0, 0.0, {}, "u"), 10.0)
-    for number, user in ((1, "u"), (2, "v")):
-        queue.append(Job(f"w{number}", number, 1, None, 10.0, 20.0, {}, user))
-    first = next(policy.schedule(30.0, queue, machine))
-    assert isinstance(first, Start)
-    assert first.job.user == "v"
-    assert policy._usage.decayed.at(30.0, 1).tolist() == [60]
 
 
 # The tree of accounts ----------------------------------------------------------------------------

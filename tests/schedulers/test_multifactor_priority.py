@@ -76,7 +76,6 @@ def test_factors(case: tuple[Any, ...]) -> None:
     _, weights, fields, now, more, expected = case
     job = a_job(**fields)
     priority = priorities(structs.replace(NONE, **weights), **more)
-    priority.usage.take_ends_into_account(Machine(16), now)
     priority.add_jobs([job], 16, [0.25, 1.0])
     assert priority.compute(job, now) == pytest.approx(expected)
 
@@ -99,14 +98,13 @@ def test_fair_share_is_computed_every_calc_period() -> None:
     """v's job is behind u's until it is noticed, 300 s after the last time, that u uses much."""
     priority = priorities(Weights(0, 100, 0, 0, 0), calc_period=300.0)
     machine, queue = Machine(16), WaitingQueue()
-    priority.usage.take_ends_into_account(machine, 0.0)
     order = WaitingOrder(priority, [0], [0.0], 16)
     for number, user in enumerate("uv"):
         queue.append(a_job(number, user=user))
     assert ordered(order, priority, queue, 0.0) == ["j0", "j1"]
     running = a_job(9, user="u")
     machine.start(running, 10.0)
-    priority.usage.charge(running)
+    priority.usage.job_started(10.0, running)
     assert ordered(order, priority, queue, 299.0) == ["j0", "j1"]
     assert ordered(order, priority, queue, 300.0) == ["j1", "j0"]
     assert priority.nb_computed == 2
@@ -150,10 +148,11 @@ def test_the_kept_order_is_that_of_all_priorities(
             queue.append(a_job(number, size, now, user=user, partition=partition))
             number += 1
         if what == "end" and running:
-            machine.end(running.pop(size % len(running)))
+            ended = running.pop(size % len(running))
+            machine.end(ended)
+            priority.usage.job_ended(now, ended)
         if what == "leave" and queue.head:
             queue.remove(queue.head)
-        priority.usage.take_ends_into_account(machine, now)
         order.update(now, queue)
         order.sort(now, queue)
         jobs = [entry[-1] for entry in order.entries]
@@ -166,5 +165,5 @@ def test_the_kept_order_is_that_of_all_priorities(
             order.remove(job)
             queue.remove(job)
             machine.start(job, now)
-            priority.usage.charge(job)
+            priority.usage.job_started(now, job)
             running.append(job)

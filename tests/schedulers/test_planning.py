@@ -24,7 +24,7 @@ from batsched_py.schedulers.dynp.clock import DynpClock
 from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.planning.start_limits import Limits
-from batsched_py.schedulers.planning.week_clock import DAYS
+from batsched_py.schedulers.planning.week_windows import DAYS, parse_begins
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine, run, starts, workload
@@ -365,7 +365,9 @@ def test_next_moment_equals_a_search(
         for at in range(minute, minute + 10081, 15)
         if not any(forbidden(rule, job, (begin + at) % 10080) for rule in limits)
     )
-    moment = Limits(limits, f"{first} 00:00").find_next_allowed(job, minute * 60, 8)
+    rules = Limits(limits)
+    rules.clock = parse_begins(f"{first} 00:00")
+    moment = rules.find_next_allowed(job, minute * 60, 8)
     assert moment == next(allowed, inf)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Container, Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from batsched_py.errors import BatschedError, ProtocolError, UsageError, located
 from batsched_py.files.readers import parse_json, read_text
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings, Run
+from batsched_py.workload.logs.clock import LATEST, Clock
 from batsched_py.workload.logs.log_archive import find_log
 
 if TYPE_CHECKING:
@@ -36,6 +38,16 @@ Log = Annotated[
         "--log",
         metavar="INPUT",
         help="Log or workload whose jobs the users submit: a file, or a name of `logs list`.",
+    ),
+]
+
+ClockText = Annotated[
+    str | None,
+    typer.Option(
+        "--clock",
+        metavar="SECONDS@ZONE",
+        help="Unix time of second 0 and time zone, for policies that look at the clock. By default "
+        "those of --log, else unknown.",
     ),
 ]
 
@@ -132,6 +144,21 @@ def load_users_workload(
     )
 
 
+def read_clock(text: str | None) -> Clock | None:
+    """Return the clock of the option ``--clock``; raises :class:`UsageError`."""
+    if text is None:
+        return None
+    start, _, zone = text.partition("@")
+    try:
+        seconds = float(start)
+    except ValueError:
+        seconds = inf
+    if not abs(seconds) <= LATEST:
+        raise UsageError(f"--clock {text}: expected such as 843480031@Europe/Stockholm")
+    with located(f"--clock {text}", BatschedError, UsageError):
+        return Clock(seconds, zone or "UTC")
+
+
 class SchedulerMaker:
     """Makes the scheduler after Batsim's first message, which may have options for it.
 
@@ -140,11 +167,17 @@ class SchedulerMaker:
     at once: a first process is made here.
     """
 
-    def __init__(self, settings: ProcessSettings, workload: Workload | None, endpoint: str) -> None:
+    def __init__(
+        self,
+        settings: ProcessSettings,
+        workload: Workload | None,
+        endpoint: str,
+        clock: Clock | None = None,
+    ) -> None:
         from batsched_py.run.resolved_machine import describe_machine
 
         self._settings, self._workload, self._endpoint = settings, workload, endpoint
-        self._machine = describe_machine(settings)
+        self._machine, self._clock = describe_machine(settings), clock
         self._text = ""
         self.process = self._process(settings)
         """The latest process that was made."""
@@ -211,7 +244,9 @@ class SchedulerMaker:
     def _process(self, settings: ProcessSettings) -> DecisionProcess:
         from batsched_py.run.make_process import make_process
 
-        return make_process(settings, self._workload, self._machine, six_decimals=True)
+        return make_process(
+            settings, self._workload, self._machine, clock=self._clock, six_decimals=True
+        )
 
 
 def read_file_of(path: str, option: str) -> str:

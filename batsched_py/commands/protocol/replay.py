@@ -44,6 +44,7 @@ def replay(
         ),
     ] = False,
     log: p.Log = None,
+    clock: p.ClockText = None,
     log_dir: o.LogDirs = None,
 ) -> None:
     """Feed recorded messages to a policy, and show the first reply that differs.
@@ -57,7 +58,7 @@ def replay(
     workload = p.load_users_workload(run, log, log_dir)
     from batsched_py.transport.conversation import Conversation
 
-    conversation = Conversation(p.SchedulerMaker(run, workload, "ENDPOINT"))
+    conversation = Conversation(p.SchedulerMaker(run, workload, "ENDPOINT", p.read_clock(clock)))
     difference = find_first_difference(exchange, conversation, strict=strict)
     if difference is None:
         print(f"{scheduler}: the same decisions in reply to all {len(exchange)} messages")

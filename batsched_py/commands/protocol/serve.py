@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from batsched_py.transport import Partner
     from batsched_py.transport.conversation import ExchangeObserver
     from batsched_py.workload import Workload
+    from batsched_py.workload.logs.clock import Clock
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -96,6 +97,7 @@ def serve(
         ),
     ] = BatschedVerbosity.info,
     log: p.Log = None,
+    clock: p.ClockText = None,
     prefix: Annotated[
         str | None,
         typer.Option(
@@ -142,7 +144,17 @@ def serve(
     if prefix is not None:
         make_folder_of(f"{prefix}_users.csv")
     with isolate(run.seed) as notes:
-        _serve(run, workload, endpoint, first_timeout, silence_timeout, prefix, record, verbosity)
+        _serve(
+            run,
+            workload,
+            p.read_clock(clock),
+            endpoint,
+            first_timeout,
+            silence_timeout,
+            prefix,
+            record,
+            verbosity,
+        )
     for note in notes:
         _say(f"note: {note}", verbosity)
 
@@ -150,6 +162,7 @@ def serve(
 def _serve(
     run: Run,
     workload: Workload | None,
+    clock: Clock | None,
     endpoint: str,
     first_timeout: float,
     silence_timeout: float,
@@ -170,7 +183,7 @@ def _serve(
         stack.enter_context(stop_signals())
         socket = stack.enter_context(SchedulerSocket(endpoint))
         recorder = None if record is None else stack.enter_context(Recorder(record))
-        make = p.SchedulerMaker(run, workload, socket.batsims_endpoint)
+        make = p.SchedulerMaker(run, workload, socket.batsims_endpoint, clock)
 
         def begin(begins: m.SimulationBegins) -> Partner:
             _say(BEGUN, verbosity)

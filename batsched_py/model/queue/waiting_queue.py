@@ -335,6 +335,11 @@ class WaitingQueue:
         self._arrived = [arrival for arrival in self._arrived if arrival[1] is not job]
         self._take_note(job)
 
+    def discard(self, job: Job) -> None:
+        """Remove ``job`` if it waits here."""
+        if job.number in self._fresh or job.number in self._older:
+            self.remove(job)
+
     def remove(self, job: Job) -> None:
         """Remove ``job``; raises :class:`ValueError` if it does not wait here."""
         if self._fresh.pop(job.number, None) is None:

@@ -33,7 +33,7 @@ class DynpBounds(OrderSwitching):
         lower: float = 7200.0,
         upper: float | None = 9000.0,
         limits: LimitRules | None = None,
-        begins: Begins = "mon 00:00",
+        begins: Begins | None = None,
         admission: Admission = "against_full_plan",
     ) -> None:
         super().__init__(Planner(limits=limits, begins=begins, admission=admission))

@@ -9,7 +9,7 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.schedulers.dynp.order_switching import KEYS, OrderSwitching
 from batsched_py.schedulers.planning.planner import Admission, Begins, LimitRules, Planner
-from batsched_py.schedulers.planning.week_clock import WeekClock, Windows
+from batsched_py.schedulers.planning.week_windows import Windows
 
 
 class DynpClock(OrderSwitching):
@@ -32,17 +32,17 @@ class DynpClock(OrderSwitching):
         prime_from: str = "06:00",
         prime_to: str = "20:00",
         limits: LimitRules | None = None,
-        begins: Begins = "mon 00:00",
+        begins: Begins | None = None,
         admission: Admission = "against_full_plan",
     ) -> None:
         super().__init__(Planner(limits=limits, begins=begins, admission=admission))
-        self._clock = WeekClock(begins)
         self._weekend = Windows("sat,sun", "00:00", "24:00", "weekend")
         self._prime = Windows("mon-fri", prime_from, prime_to, "prime_from, prime_to")
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Choose the order, plan, and start the jobs that are planned for now."""
-        planner, old, second = self.planner, self.active, self._clock.second(now)
+        planner, old = self.planner, self.active
+        second = planner.find_clock(machine).time_of_week(now)
         self.active = "fcfs" if self._prime.seconds_left(second) else "sjf"
         if self._weekend.seconds_left(second):
             self.active = "ljf"

@@ -72,7 +72,7 @@ class Dynp(OrderSwitching):
         preferred_reading: Literal["minimum", "old"] = "minimum",
         legacy_fcfs_list_order: bool = False,
         limits: LimitRules | None = None,
-        begins: Begins = "mon 00:00",
+        begins: Begins | None = None,
         admission: Admission = "against_full_plan",
     ) -> None:
         super().__init__(Planner(limits=limits, begins=begins, admission=admission))

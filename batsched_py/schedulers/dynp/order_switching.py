@@ -52,6 +52,10 @@ class OrderSwitching:
                 self.counts.started[self.active] += 1
             yield decision
 
+    def job_withdrawn(self, now: float, job: Job) -> None:
+        """Free the advance reservation of a withdrawn job."""
+        self.planner.forget(job)
+
     def statistics(self) -> dict[str, Any]:
         """Return the counters of the thesis: steps, cases, switches, jobs started per policy."""
         return msgspec.to_builtins(self.counts)  # type: ignore[no-any-return]

@@ -130,6 +130,11 @@ class Grid:
         for part in self._queues:
             yield from self._carry_out(part.backfilling.schedule(now, part.queue, part.site), part)
 
+    def job_withdrawn(self, now: float, job: Job) -> None:
+        """Remove a withdrawn job from the queue of its site."""
+        if self._local and self._queues:
+            self._part_of(job).queue.discard(job)
+
     def _carry_out(self, decisions: Iterable[Decision], part: _SiteQueue) -> Iterator[Decision]:
         """Give the decisions; a job that starts leaves the queue of its site, if it has one."""
         for decision in decisions:

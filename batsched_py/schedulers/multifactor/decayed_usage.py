@@ -8,9 +8,8 @@ from math import exp, expm1, inf, log
 
 import numpy as np
 
-from batsched_py.model.job import RUNNING, Job
+from batsched_py.model.job import Job
 from batsched_py.model.queue.job_arrays import Floats
-from batsched_py.model.site import Site
 
 
 class DecayedUsage:
@@ -65,32 +64,13 @@ class UsageOfJobs:
     def __init__(self, half_life: float, account: Callable[[Job], int]) -> None:
         self.decayed = DecayedUsage(half_life)
         self._account = account
-        self._running: list[Job] | None = None
-        self._nb_ended = 0
 
-    def charge(self, job: Job) -> None:
-        """Charge a running job to its account, from its start on."""
+    def job_started(self, now: float, job: Job) -> None:
+        """Charge a job to its account from ``now`` (seconds) on."""
         account = self._account(job)
         self.decayed.add_missing_accounts(account + 1)
-        self.decayed.change_use(account, job.size, job.start_time)
-        assert self._running is not None
-        self._running.append(job)
+        self.decayed.change_use(account, job.size, now)
 
-    def take_ends_into_account(self, machine: Site, now: float) -> bool:
-        """Stop charging the jobs that have ended; return whether any has.
-
-        Call it at each pass, before jobs start. Jobs that run at the first pass are charged from
-        their starts on.
-        """
-        if self._running is None:
-            self._running = []
-            for job in sorted(machine.releases(), key=lambda job: job.start_time):
-                self.charge(job)
-        if machine.nb_ended == self._nb_ended:
-            return False
-        self._nb_ended = machine.nb_ended
-        ended = [job for job in self._running if job.state is not RUNNING]
-        self._running = [job for job in self._running if job.state is RUNNING]
-        for job in ended:
-            self.decayed.change_use(self._account(job), -job.size, now)
-        return bool(ended)
+    def job_ended(self, now: float, job: Job) -> None:
+        """Stop charging a job that has ended ``now`` (seconds)."""
+        self.decayed.change_use(self._account(job), -job.size, now)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from batsched_py.model.decisions import Decision, Start
-from batsched_py.model.job import RUNNING
-from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.job import Job
 from batsched_py.model.queue.job_arrays import Floats, JobArrays
 from batsched_py.model.queue.orders import ClockOrder
-from batsched_py.model.site import Site
 from batsched_py.options.durations import Duration
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import ExtraNodes, easy_reservation
@@ -45,11 +40,10 @@ class FairShare(Backfilling):
             self._of_columns = [self._number_of(user) for user in columns.users]
         return -self._usage.decayed.at(now, len(self._users))[self._of_columns][columns.user]
 
-    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
-        """Update the usage of the users, and do a pass of EASY."""
-        self._usage.take_ends_into_account(machine, now)
-        for decision in super().schedule(now, queue, machine):
-            yield decision
-            # It does not run if outages leave too little.
-            if isinstance(decision, Start) and decision.job.state is RUNNING:
-                self._usage.charge(decision.job)
+    def job_started(self, now: float, job: Job) -> None:
+        """Charge a job to its user from now on."""
+        self._usage.job_started(now, job)
+
+    def job_ended(self, now: float, job: Job) -> None:
+        """Charge a job no longer."""
+        self._usage.job_ended(now, job)

@@ -111,6 +111,8 @@ class Multifactor:
         self._order: WaitingOrder
         self._changed = False
         """Whether something has happened since backfilling looked last."""
+        self._left = False
+        """Whether a job has ended or was withdrawn since the last pass."""
         self._next_pass = self._called_at = -inf
         self._unavailable = NO_PROCESSORS
         self._counts = dict.fromkeys(
@@ -131,8 +133,8 @@ class Multifactor:
         """Start jobs in the order of their priorities, and backfill if the interval is over."""
         if not self._groups:
             self._begin(machine)
-        ended = self._priority.usage.take_ends_into_account(machine, now)
-        if queue.head is None or not self._something_changed(ended, queue, machine):
+        left, self._left = self._left, False
+        if queue.head is None or not self._something_changed(left, queue, machine):
             return
         if len(queue) == 1 and len(self._group_of) == 1:
             if queue.head.size <= machine.free:
@@ -146,10 +148,25 @@ class Multifactor:
         if self._backfill and self._order.has_size(machine.free):
             yield from self._backfill_or_later(now, self._backfill, machine)
 
-    def _something_changed(self, ended: bool, queue: WaitingQueue, machine: Machine) -> bool:
+    def job_started(self, now: float, job: Job) -> None:
+        """Charge a job to its user from now on."""
+        self._priority.usage.job_started(now, job)
+
+    def job_ended(self, now: float, job: Job) -> None:
+        """Charge a job no longer."""
+        self._priority.usage.job_ended(now, job)
+        self._left = True
+
+    def job_withdrawn(self, now: float, job: Job) -> None:
+        """Let the jobs behind a withdrawn one start."""
+        if self._groups:
+            self._order.remove(job)
+        self._left = True
+
+    def _something_changed(self, left: bool, queue: WaitingQueue, machine: Machine) -> bool:
         """Tell whether a job may start that could not at the last backfilling."""
         news = self._order.take_new_jobs(queue)
-        if ended or machine.unavailable != self._unavailable:
+        if left or machine.unavailable != self._unavailable:
             self._unavailable = machine.unavailable
             self._changed = True
         elif not self._changed:  # new jobs that do not fit let no other job start
@@ -161,7 +178,6 @@ class Multifactor:
         yield start
         if start.job.state is RUNNING:  # it is not if outages leave too little
             self._counts[count] += 1
-            self._priority.usage.charge(start.job)
 
     def _main_pass(self, machine: Machine, may_start: set[int]) -> Iterator[Decision]:
         """Start jobs in order, of each partition up to the first that does not fit.

@@ -114,7 +114,7 @@ class WaitingOrder:
         return any(after[user] != before[user] for user in self._users if user < nb)
 
     def remove(self, job: Job) -> None:
-        """Remove a job that starts from the order."""
+        """Remove a job that starts, or was withdrawn, from the order."""
         entry = self._entry_of.pop(job.number, None)
         if entry is not None:
             del self.entries[bisect_left(self.entries, entry)]

@@ -22,10 +22,12 @@ from batsched_py.schedulers.planning.advance_reservations import (
 )
 from batsched_py.schedulers.planning.plan import Plan, PlanOfRows
 from batsched_py.schedulers.planning.start_limits import Limits
+from batsched_py.schedulers.planning.week_windows import parse_begins
 from batsched_py.units import LATEST_TIME
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.job_arrays import JobRows
+    from batsched_py.workload.logs.clock import Clock
 
 
 LimitRules = Annotated[
@@ -39,7 +41,7 @@ LimitRules = Annotated[
 Begins = Annotated[
     str,
     Meta(
-        title="Weekday and time of day at time 0 of the simulation.",
+        title="Weekday and time of day at second 0 (null: those of the log, mon 00:00 if unknown).",
         description="such as mon 00:00",
     ),
 ]
@@ -63,12 +65,12 @@ class Planner:
         *,
         backfilling: bool = True,
         limits: LimitRules | None = None,
-        begins: Begins = "mon 00:00",
+        begins: Begins | None = None,
         admission: Admission = "against_full_plan",
     ) -> None:
         self._backfilling = boolean("backfilling", backfilling)
-        rules = Limits([] if limits is None else limits, begins)
-        self._limits = None if limits is None else rules
+        self._limits = None if limits is None else Limits(limits)
+        self._clock = None if begins is None else parse_begins(begins)
         one_of("admission", admission, Admission)
         self._full_admission = admission == "against_full_plan"
         self._all_alike = self._backfilling and self._limits is None
@@ -104,9 +106,19 @@ class Planner:
             self._place_one_by_one(line, before)
         return line.least_free(max(start, begin), start + job.estimate) >= job.size
 
+    def forget(self, job: Job) -> None:
+        """Free the advance reservation of a job that was withdrawn, if it has one."""
+        self._reservations.starts.pop(job.number, None)
+
+    def find_clock(self, machine: Machine) -> Clock:
+        """Return the clock of the option ``begins``, by default that of the machine."""
+        return machine.clock if self._clock is None else self._clock
+
     def make_base(self, now: float, queue: WaitingQueue, machine: Machine) -> Timeline:
         """Return the timeline of the processors that running jobs and reservations leave free."""
         self._nb_processors = machine.nb_processors
+        if self._limits is not None:
+            self._limits.clock = self.find_clock(machine)
         line = Timeline.of(machine, now)
         self._reservations.occupy(line, queue, now)
         return line

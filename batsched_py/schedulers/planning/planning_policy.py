@@ -35,7 +35,7 @@ class Planning:
         order: FixedOrderName = "fcfs",
         backfilling: bool = True,
         limits: LimitRules | None = None,
-        begins: Begins = "mon 00:00",
+        begins: Begins | None = None,
         admission: Admission = "against_full_plan",
     ) -> None:
         self._order = order
@@ -53,6 +53,10 @@ class Planning:
         waiting = planner.sort_jobs(queue, self._key)
         plan = planner.make_plan(planner.make_base(now, queue, machine), waiting, now_only=True)
         yield from planner.carry_out(now, queue, machine, plan)
+
+    def job_withdrawn(self, now: float, job: Job) -> None:
+        """Free the advance reservation of a withdrawn job."""
+        self.planner.forget(job)
 
     def statistics(self) -> dict[str, Any]:
         """Return the number of plans made."""

@@ -8,8 +8,9 @@ from typing import Any
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
 from batsched_py.options.option_values import number
-from batsched_py.schedulers.planning.week_clock import WeekClock, Windows
+from batsched_py.schedulers.planning.week_windows import Windows
 from batsched_py.units import WEEK
+from batsched_py.workload.logs.clock import Clock
 
 _KEYS = ("days", "from", "to", "max_size", "max_share", "max_estimate")
 
@@ -46,20 +47,20 @@ class _Limit:
 
 
 class Limits:
-    """The rules of a site for starts; ``begins`` is the weekday and time at 0: ``"tue 08:15"``.
+    """The rules of a site for starts.
 
     A job that already runs when a window begins keeps running.
     """
 
-    def __init__(self, rules: Any, begins: str) -> None:
+    def __init__(self, rules: Any) -> None:
         if not isinstance(rules, list):
             raise UsageError(f"limits={rules!r}: expected a list of objects")
         self._limits = [_Limit(rule) for rule in rules]
-        self._clock = WeekClock(begins)
+        self.clock = Clock()
 
     def find_rule(self, job: Job, time: float, nb_processors: int) -> str:
         """Return the text of the rule that forbids ``job`` to start at ``time``, or ``""``."""
-        second = self._clock.second(time)
+        second = self.clock.time_of_week(time)
         for limit in self._limits:
             if limit.forbids(job, nb_processors) and limit.windows.seconds_left(second):
                 return ", ".join(f"{key} {value}" for key, value in limit.rule.items())
@@ -70,7 +71,7 @@ class Limits:
         limits = [limit for limit in self._limits if limit.forbids(job, nb_processors)]
         begin = time
         while limits and time < inf:
-            second = self._clock.second(time)
+            second = self.clock.time_of_week(time)
             later = time + max(limit.windows.seconds_left(second) for limit in limits)
             if later == time:  # outside all windows, or so late that floats have no seconds
                 break

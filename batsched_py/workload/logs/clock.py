@@ -8,17 +8,76 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from batsched_py.errors import InputError
-from batsched_py.units import DAY, HOUR, MINUTE
+from batsched_py.units import DAY, HOUR, MINUTE, WEEK
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from batsched_py.workload.logs.swf import SwfLog
+    from batsched_py.workload.workload import Workload
 
 LATEST = 9e9
 """Unix time of the last second 0 of a log, in the year 2255: calendars of tables end in 2262."""
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
+A_MONDAY = 4 * DAY
+"""Unix time of a Monday 0:00."""
+
+
+class Clock:
+    """The clock of a log: the date, weekday and hour at each second of a simulation.
+
+    A policy finds it as ``machine.clock``. ``unix_start_time`` is the Unix time of second 0
+    (seconds). If it is None, second 0 is taken as a Monday 0:00, and :attr:`known` is False.
+    ``time_zone`` is a name, with its summer time, or an offset such as ``+01:00``. Raises
+    :class:`InputError` for an unknown zone, and for times beyond the calendar.
+
+    Example: second 0 of the log KTH-SP2 is Monday, 1996-09-23, 14:00:31.
+
+        >>> clock = Clock(843_480_031, "Europe/Stockholm")
+        >>> clock.weekday(0), round(clock.hour(3600), 2)
+        (0, 15.01)
+        >>> clock.date(86_400).isoformat()
+        '1996-09-24T14:00:31+02:00'
+    """
+
+    __slots__ = ("_start", "_zone", "at_origin", "known")
+
+    def __init__(self, unix_start_time: float | None = None, time_zone: str = "UTC") -> None:
+        self.known = unix_start_time is not None
+        """Whether the moment of second 0 is known."""
+        self._start = A_MONDAY if unix_start_time is None else unix_start_time
+        self._zone = parse_time_zone(time_zone if self.known else "UTC")
+        self.at_origin = (self._since_monday(0.0) % timedelta(days=7)).total_seconds()
+        """The time of the week at second 0: seconds from Monday 0:00, at least 0."""
+
+    @classmethod
+    def of(cls, workload: Workload | None) -> Clock:
+        """Return the clock of a workload; unknown without one."""
+        return cls() if workload is None else cls(workload.unix_start_time, workload.time_zone)
+
+    def date(self, now: float) -> datetime:
+        """Return the local date and time of day at ``now`` (seconds)."""
+        return _find_date(self._start + now, self._zone)
+
+    def weekday(self, now: float) -> int:
+        """Return the day of the week at ``now`` (seconds): 0 for Monday to 6 for Sunday."""
+        return self.date(now).weekday()
+
+    def hour(self, now: float) -> float:
+        """Return the hours since midnight at ``now`` (seconds), from 0 to below 24."""
+        return (self._since_monday(now) % timedelta(days=1)).total_seconds() / HOUR
+
+    def time_of_week(self, time: float) -> float:
+        """Return the seconds since the last Monday 0:00 if there were no summer time.
+
+        The clock keeps the offset of second 0, so that all weeks are alike.
+        """
+        return (self.at_origin + time) % WEEK
+
+    def _since_monday(self, now: float) -> timedelta:
+        """Return the time on the local clock since some Monday 0:00."""
+        return self.date(now).replace(tzinfo=None) - datetime(1970, 1, 5)
 
 
 def find_clock(log: SwfLog) -> tuple[float | None, str, str]:
@@ -58,11 +117,7 @@ def format_moment(time: float, unix_start_time: float, time_zone: str) -> dateti
 
     Raises :class:`InputError` for a time beyond the calendar, and for an unknown zone.
     """
-    unix = unix_start_time + time
-    try:
-        return datetime.fromtimestamp(unix, parse_time_zone(time_zone))
-    except (ValueError, OverflowError, OSError):
-        raise _beyond_the_calendar(unix) from None
+    return _find_date(unix_start_time + time, parse_time_zone(time_zone))
 
 
 def local_hours(
@@ -93,6 +148,13 @@ def local_seconds(times: ArrayLike, unix_start_time: float, time_zone: str) -> N
         raise _beyond_the_calendar(float(np.max(unix))) from None
     local: NDArray[np.float64] = unix + offsets[inverse]
     return local
+
+
+def _find_date(unix: float, zone: tzinfo) -> datetime:
+    try:
+        return datetime.fromtimestamp(unix, zone)
+    except (ValueError, OverflowError, OSError):
+        raise _beyond_the_calendar(unix) from None
 
 
 def _beyond_the_calendar(unix: float) -> InputError:

@@ -6,9 +6,9 @@ from math import floor
 
 import msgspec
 
-from batsched_py.units import DAY, HOUR, WEEK
+from batsched_py.units import DAY, WEEK
 from batsched_py.workload import Workload
-from batsched_py.workload.logs.clock import local_hours
+from batsched_py.workload.logs.clock import Clock
 
 
 class Calendar(msgspec.Struct, frozen=True):
@@ -40,8 +40,7 @@ class Calendar(msgspec.Struct, frozen=True):
         """
         if start is None:
             return cls(known=False, zone=zone)
-        hours = local_hours([0.0], start, zone)
-        return cls(round(float(hours[0]) * HOUR, 6) % WEEK, zone=zone)
+        return cls(Clock(start, zone).at_origin, zone=zone)
 
     def time_of_week(self, time: float) -> float:
         """Return the seconds since the last Monday 0:00, in [0, WEEK)."""

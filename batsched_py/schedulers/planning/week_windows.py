@@ -1,4 +1,4 @@
-"""The second of the week, and windows of the week such as prime time, nights or weekends."""
+"""The clock of the week, and windows of it such as prime time, nights or weekends."""
 
 from __future__ import annotations
 
@@ -7,26 +7,21 @@ from typing import Any
 from batsched_py.errors import UsageError
 from batsched_py.options.durations import parse_daily_window, parse_time_of_day
 from batsched_py.units import DAY, WEEK
+from batsched_py.workload.logs.clock import A_MONDAY, Clock
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
-class WeekClock:
-    """Converts simulated time to seconds of the week; time 0 is ``begins``, as ``"tue 08:15"``.
+def parse_begins(begins: str) -> Clock:
+    """Return a clock that shows ``begins``, such as ``tue 08:15``, at second 0.
 
     Raises :class:`UsageError` for another format.
     """
-
-    def __init__(self, begins: str) -> None:
-        day, _, clock = str(begins).strip().lower().partition(" ")
-        if day not in DAYS:
-            raise UsageError(f"begins={begins}: expected such as 'tue 08:15'")
-        time = parse_time_of_day("begins", clock.strip() or "00:00")
-        self._begins = DAYS.index(day) * DAY + time
-
-    def second(self, time: float) -> float:
-        """Return the second of the week, from Monday 0:00 on, at ``time`` (seconds)."""
-        return (self._begins + time) % WEEK
+    day, _, time = str(begins).strip().lower().partition(" ")
+    if day not in DAYS:
+        raise UsageError(f"begins={begins}: expected such as 'tue 08:15'")
+    since = parse_time_of_day("begins", time.strip() or "00:00")
+    return Clock(A_MONDAY + DAYS.index(day) * DAY + since)
 
 
 class Windows:
