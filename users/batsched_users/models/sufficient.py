@@ -26,6 +26,7 @@ from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.energy_signal import GREEN, RED, STATES, YELLOW, read_signal
+from batsched_users.behaviour.job_names import JobNames
 from batsched_users.behaviour.levers import (
     DELAY,
     RENOUNCE,
@@ -51,7 +52,7 @@ class _Wish(msgspec.Struct, frozen=True, gc=False):
     at: float
     """When the model wished to submit it."""
     name: str = ""
-    """Name of the random stream for this job, see :meth:`Sufficient._name`."""
+    """Name of the random stream for this job."""
     turn: int = 0
     """Number of times that its user has delayed it."""
 
@@ -161,8 +162,7 @@ class Sufficient:
         self._scaled = profiles
         self.profiles: Mapping[str, dict[str, Any]] = profiles
         self._takes_part: dict[str, bool] = {}
-        self._times: dict[tuple[str | None, str | None], int] = {}
-        """Number of submissions by user and recorded job; None: jobs that were not recorded."""
+        self._names = JobNames()
         self._held: list[tuple[float, int, _Wish]] = []
         self._order = count()
         self._renounced: list[_Wish] = []
@@ -201,7 +201,7 @@ class Sufficient:
                     yield wish
                     continue
                 self._counts.jobs += 1
-                for job in self._submitted(_Wish(wish, now, self._name(wish)), now):
+                for job in self._submitted(_Wish(wish, now, self._names.make_name(wish)), now):
                     submitted = True
                     yield job
             self._report_renounced(now)
@@ -252,18 +252,6 @@ class Sufficient:
             return ""
         random = self._chance.stream("lever", job.user, wish.name, wish.turn)
         return choose_lever(levers, random.random(), random.random())
-
-    def _name(self, job: WorkloadJob) -> str:
-        """Return a name for a job that depends only on the jobs of its own user.
-
-        A recorded job always has the same name, so that it gets the same random numbers whether
-        users wait or not; other jobs are numbered by user.
-        """
-        recorded = job.extra.get("original_job")
-        if recorded is None and job.original_submission_time is not None:
-            return f"recorded {job.id}"
-        number = self._times[job.user, recorded] = self._times.get((job.user, recorded), 0) + 1
-        return f"{number}" if recorded is None else f"recorded {recorded} {number}"
 
     def _participates(self, user: str) -> bool:
         if user not in self._takes_part:
