@@ -8,11 +8,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from batsched_py.errors import InputError, UsageError
+from batsched_py.errors import UsageError
 from batsched_py.files.readers import is_file, read_json
 from batsched_py.files.writers import write_whole
 from batsched_py.options import option_values as options
-from batsched_py.options.checked_values import convert
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.units import DAY, HOUR, MINUTE
 
@@ -110,7 +109,7 @@ def read_habits(name: str | Path) -> Habits:
             f"habits={name}{did_you_mean(str(name), SHIPPED)}: there is no such file; the habits "
             f"that come along are {', '.join(SHIPPED)}"
         )
-    return convert(read_json(path, InputError), Habits, str(path))
+    return read_json(path, Habits)
 
 
 def write_habits(path: str | Path, habits: Habits) -> None:
