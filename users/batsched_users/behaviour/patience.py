@@ -85,9 +85,7 @@ class PresenceHazard:
     ``clock``.
     """
 
-    def __init__(
-        self, clock: WeekClock, begins: Sequence[float], rates: Sequence[float]
-    ) -> None:
+    def __init__(self, clock: WeekClock, begins: Sequence[float], rates: Sequence[float]) -> None:
         self._clock = clock
         self._ends = [*begins[1:], inf]
         self._rates = list(rates)

@@ -7,10 +7,9 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf, log1p
 from random import Random
-from typing import Annotated, Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
-from msgspec import Meta
 
 from batsched_py.errors import UsageError
 from batsched_py.model.user_model import WITHDRAWN, EndedJob, StartedJob, Withdraw, ask_next_due
@@ -212,9 +211,7 @@ class _Presence(msgspec.Struct, eq=False):
 class _UserClock:
     """Each user has exponential thresholds of the hazard, which grows while own jobs wait."""
 
-    def __init__(
-        self, hazard: PresenceHazard, choice: Choice, rate: float, chance: Chance
-    ) -> None:
+    def __init__(self, hazard: PresenceHazard, choice: Choice, rate: float, chance: Chance) -> None:
         self._hazard, self._rate, self._chance = hazard, rate, chance
         self._choice = choice
         self._users: dict[str, _Presence] = {}

@@ -33,7 +33,9 @@ ModelName = Annotated[
 """The types of options that all wrappers have, with their help."""
 ModelOptions = Annotated[
     dict[str, Any] | None,
-    Meta(title="Options of ``model``.", description='names and values such as {"sessions": "max:20"}'),
+    Meta(
+        title="Options of ``model``.", description='names and values such as {"sessions": "max:20"}'
+    ),
 ]
 
 
@@ -80,7 +82,7 @@ class Wrapper:
         return self.take_inner(now)
 
     def take_inner(self, now: float) -> Iterator[WorkloadJob | Withdraw]:
-        """Yield what the wrapped model submits or withdraws at ``now``, nothing if it is not due."""
+        """Yield what the wrapped model does at ``now``, nothing if it is not due."""
         if ask_next_due(self.inner) <= now:
             yield from take_submissions(self.inner, now)
 
