@@ -9,12 +9,14 @@ from msgspec import Meta
 
 from batsched_py.errors import UsageError
 from batsched_py.model.counters import read_counters
+from batsched_py.model.site_view import SiteView
 from batsched_py.model.user_model import (
     EndedJob,
     StartedJob,
     UserModel,
     Withdraw,
     ask_next_due,
+    find_method,
     makes_up_jobs,
     reacts,
     take_submissions,
@@ -69,7 +71,7 @@ class Wrapper:
         """Whether the wrapped model submits jobs in place of the log's."""
         return makes_up_jobs(self.inner)
 
-    def begin(self, site: Any) -> None:
+    def begin(self, site: SiteView) -> None:
         """Pass on what users see of the site."""
         self._tell("begin", site)
 
@@ -111,6 +113,5 @@ class Wrapper:
 
     def _tell(self, method: str, *arguments: Any) -> None:
         """Call an optional method of the wrapped model."""
-        call = getattr(self.inner, method, None)
-        if call is not None:
+        if (call := find_method(self.inner, method)) is not None:
             call(*arguments)
