@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import inf
 
+import numpy as np
+from numpy.typing import NDArray
+
 from batsched_py.units import DAY, WEEK
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.weekly_activity import WEEKEND
@@ -53,14 +56,40 @@ class WeekClock:
 
     def __init__(self, calendar: Calendar, night: float, weekend: float) -> None:
         self._origin = calendar.at_origin
-        self._begins, self._speeds = [], []
-        for day in range(7):
-            of_day = weekend if day in WEEKEND else 1.0
-            for begin, speed in ((0.0, night), (MORNING, 1.0), (EVENING, night)):
-                self._begins.append(day * DAY + begin)
-                self._speeds.append(of_day * speed)
-        spans = zip(pairwise([*self._begins, WEEK]), self._speeds, strict=True)
+        parts = ((0.0, night), (MORNING, 1.0), (EVENING, night))
+        self._begins = [day * DAY + begin for day in range(7) for begin, _ in parts]
+        of_day = [weekend if day in WEEKEND else 1.0 for day in range(7)]
+        self._set_speeds([of_day[day] * speed for day in range(7) for _, speed in parts])
+
+    def _set_speeds(self, speeds: list[float]) -> None:
+        self._speeds = speeds
+        spans = zip(pairwise([*self._begins, WEEK]), speeds, strict=True)
         *self._read, self._week = accumulate(((b - a) * v for (a, b), v in spans), initial=0.0)
+
+    @classmethod
+    def of_times(cls, calendar: Calendar, *, night: bool, weekend: bool) -> WeekClock:
+        """Return a clock that runs as fast as time, but only by day or by night, and only on days
+        of the week or on weekends.
+        """
+        clock = cls(calendar, 0.0, 0.0)
+        is_night = [begin % DAY != MORNING for begin in clock._begins]
+        is_weekend = [begin // DAY in WEEKEND for begin in clock._begins]
+        clock._set_speeds(
+            [
+                float(at_night == night and at_weekend == weekend)
+                for at_night, at_weekend in zip(is_night, is_weekend, strict=True)
+            ]
+        )
+        return clock
+
+    def read_all(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what :meth:`read` does for each of the times, shape (n,)."""
+        weeks, local = np.divmod(times + self._origin, WEEK)
+        at = np.searchsorted(self._begins, local, side="right") - 1
+        read, begins, speeds = map(np.array, (self._read, self._begins, self._speeds))
+        shown: NDArray[np.float64]
+        shown = weeks * self._week + read[at] + (local - begins[at]) * speeds[at]
+        return shown
 
     def read(self, time: float) -> float:
         """Return what the clock shows at a time of the simulation; both in seconds."""
