@@ -15,7 +15,7 @@ import msgspec
 
 from batsched_py.errors import WorkloadError
 from batsched_py.model.endless_work import SubmissionWatch
-from batsched_py.model.user_model import EndedJob, UserModel, ask_next_due
+from batsched_py.model.user_model import EndedJob, StartedJob, UserModel, ask_next_due, find_method
 from batsched_py.options.budgets import Budgets
 from batsched_py.protocol.batsim_jobs_columns import SUCCESS
 from batsched_py.workload import WorkloadJob
@@ -39,12 +39,14 @@ def play_model(
     """Run a user model on a machine without limits, and yield its jobs in order of submission.
 
     ``end_of`` gives the end of a job (None: after :func:`require_run_time`). At one instant, ends
-    come before submissions, as in a simulation. Raises
+    come before submissions, as in a simulation. Every job starts at its submission, so withdrawals
+    come too late and have no effect. Raises
     :class:`batsched_py.errors.InvariantError` where a simulation would, for a model that is due
     and submits nothing, and :class:`batsched_py.errors.BudgetError` if ``watch`` finds that the
     model never stops (None: with the default budgets).
     """
     watch = watch or SubmissionWatch(Budgets())
+    job_started = find_method(users, "job_started")
     if end_of is None:
         profiles = users.profiles
 
@@ -63,7 +65,10 @@ def play_model(
             for submitted in watch.jobs_due(users, due):
                 played = PlayedJob(submitted, due, end_of(submitted, due))
                 heappush(ends, (played.end, next(order), played))
+                if job_started is not None:
+                    job_started(due, StartedJob(submitted, due, due))
                 yield played
+            watch.withdrawals.clear()
         else:
             return
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,15 @@ import numpy as np
 from batsched_py.errors import InputError, InvariantError, UsageError
 from batsched_py.files.readers import is_file
 from batsched_py.model.counters import read_counters
+from batsched_py.model.site_view import OwnJob, SiteView
 from batsched_py.model.user_model import (
     EndedJob,
+    StartedJob,
     UserModel,
     Withdraw,
     any_reacts,
     ask_next_due,
+    find_method,
     make_plain_job,
     reacts,
     take_submissions,
@@ -45,6 +48,8 @@ class _Group(msgspec.Struct, eq=False):
     prefix: str
     """Prefix of its names in the simulation, so that names of two members never clash."""
     model: UserModel
+    started: Callable[..., Any] | None
+    """The model's method ``job_started``, if it has one."""
 
     def due(self) -> float:
         try:
@@ -115,7 +120,8 @@ class Population:
                 member.name,
                 label_member(path, member),
                 "" if len(members) == 1 else f"{member.name}:",
-                _make(path, member, part, chance),
+                model := _make(path, member, part, chance),
+                find_method(model, "job_started"),
             )
             for member, part in zip(members, parts, strict=True)
         ]
@@ -148,6 +154,18 @@ class Population:
                         self._active[act.id] = group, original
                     yield act
 
+    def begin(self, site: SiteView) -> None:
+        """Show the site to the members that look at it; each sees its own jobs."""
+        for group in self._groups:
+            if (begin := find_method(group.model, "begin")) is not None:
+                begin(_MemberView(site, group, self._active))
+
+    def job_started(self, now: float, job: StartedJob) -> None:
+        """Report the start of a job to the member that submitted it, if it wants to know."""
+        group, submitted = self._active[job.id]
+        if group.started is not None:
+            group.started(now, msgspec.structs.replace(job, submitted=submitted))
+
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Report the end of a job to the member that submitted it."""
         group, submitted = self._active.pop(job.id)
@@ -159,6 +177,31 @@ class Population:
         counted = {name: counters for name, counters in of_groups if counters}
         said = [f"{name}: {c['summary']}" for name, c in counted.items() if c.get("summary")]
         return {"members": counted, "summary": "; ".join(said)} if counted else {}
+
+
+class _MemberView:
+    """What the users of a member see of the site, with the names that the member knows."""
+
+    def __init__(
+        self, site: SiteView, group: _Group, active: Mapping[str, tuple[_Group, WorkloadJob]]
+    ) -> None:
+        self._site, self._prefix, self._active = site, group.prefix, active
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._site, name)  # all that names neither users nor jobs
+
+    def own_jobs(self, user: str | None) -> list[OwnJob]:
+        """Return the jobs of a user that wait or run, as the member made them."""
+        name = None if user is None else self._prefix + user
+        return [
+            job._replace(submitted=self._active[job.submitted.id][1])
+            for job in self._site.own_jobs(name)
+            if job.submitted.id.startswith(self._prefix)  # jobs of no user are of any member
+        ]
+
+    def expected_start(self, job_id: str) -> float | None:
+        """Return when a waiting job of the member starts by the policy's plan (seconds)."""
+        return self._site.expected_start(self._prefix + job_id)
 
 
 class _Profiles(Mapping[str, dict[str, Any]]):

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from batsched_py.errors import InvariantError, PluginError, UsageError
+from batsched_py.model.site_view import SiteView
 from batsched_py.model.user_model import (
+    WITHDRAWN,
     EndedJob,
+    StartedJob,
     UserModel,
     Withdraw,
     ask_next_due,
+    find_method,
     reacts,
     take_submissions,
 )
@@ -26,6 +30,7 @@ from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_users.behaviour.calendar import Calendar
 from batsched_users.behaviour.energy_signal import GREEN, RED, STATES, YELLOW, read_signal
+from batsched_users.behaviour.job_names import JobNames
 from batsched_users.behaviour.levers import (
     DELAY,
     RENOUNCE,
@@ -40,6 +45,7 @@ from batsched_users.behaviour.random_streams import Chance, Seed
 from batsched_users.models.rigid import Rigid, load_model
 from batsched_users.models.synthetic import Synthetic
 
+Known = TypeVar("Known", StartedJob, EndedJob)
 _MOST_AT_ONCE = 1_000_000
 """Passes of a model at one instant after which it counts as endless."""
 
@@ -51,7 +57,7 @@ class _Wish(msgspec.Struct, frozen=True, gc=False):
     at: float
     """When the model wished to submit it."""
     name: str = ""
-    """Name of the random stream for this job, see :meth:`Sufficient._name`."""
+    """Name of the random stream for this job."""
     turn: int = 0
     """Number of times that its user has delayed it."""
 
@@ -157,12 +163,12 @@ class Sufficient:
             _check_users(kind, model, workload, options)
         _check_names(kind, model, options, said)
         self._inner: UserModel = plugins.make_users(kind, model, workload, options, seed)
+        self._inner_started = find_method(self._inner, "job_started")
         profiles = ScaledProfiles(self._inner.profiles)
         self._scaled = profiles
         self.profiles: Mapping[str, dict[str, Any]] = profiles
         self._takes_part: dict[str, bool] = {}
-        self._times: dict[tuple[str | None, str | None], int] = {}
-        """Number of submissions by user and recorded job; None: jobs that were not recorded."""
+        self._names = JobNames()
         self._held: list[tuple[float, int, _Wish]] = []
         self._order = count()
         self._renounced: list[_Wish] = []
@@ -197,11 +203,12 @@ class Sufficient:
             for wish in take_submissions(self._inner, now):
                 wished = True
                 if isinstance(wish, Withdraw):
-                    submitted = True
-                    yield wish
+                    if not self._withdraw_delayed(wish.job, now):
+                        submitted = True
+                        yield wish
                     continue
                 self._counts.jobs += 1
-                for job in self._submitted(_Wish(wish, now, self._name(wish)), now):
+                for job in self._submitted(_Wish(wish, now, self._names.make_name(wish)), now):
                     submitted = True
                     yield job
             self._report_renounced(now)
@@ -211,13 +218,20 @@ class Sufficient:
             f"{type(self._inner).__name__} is due at {now} however many jobs are renounced there"
         )
 
+    def begin(self, site: SiteView) -> None:
+        """Show the site to the wrapped model, if it looks at it."""
+        if (begin := find_method(self._inner, "begin")) is not None:
+            begin(site)
+
+    def job_started(self, now: float, job: StartedJob) -> None:
+        """Report a start to the wrapped model, if it wants to know."""
+        if self._inner_started is not None:
+            self._inner_started(now, self._as_wished(job, self._changed.get(job.id)))
+
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Report the end of a job to the wrapped model, in the form that the model wished it."""
         self._counts.note_time(now)
-        wish = self._changed.pop(job.id, None)
-        if wish is not None:
-            submit = wish.at if self._from_wish else job.submit_time
-            job = msgspec.structs.replace(job, submitted=wish.job, submit_time=submit)
+        job = self._as_wished(job, self._changed.pop(job.id, None))
         self._inner.job_ended(now, job, state)
 
     def statistics(self) -> dict[str, Any]:
@@ -253,18 +267,6 @@ class Sufficient:
         random = self._chance.stream("lever", job.user, wish.name, wish.turn)
         return choose_lever(levers, random.random(), random.random())
 
-    def _name(self, job: WorkloadJob) -> str:
-        """Return a name for a job that depends only on the jobs of its own user.
-
-        A recorded job always has the same name, so that it gets the same random numbers whether
-        users wait or not; other jobs are numbered by user.
-        """
-        recorded = job.extra.get("original_job")
-        if recorded is None and job.original_submission_time is not None:
-            return f"recorded {job.id}"
-        number = self._times[job.user, recorded] = self._times.get((job.user, recorded), 0) + 1
-        return f"{number}" if recorded is None else f"recorded {recorded} {number}"
-
     def _participates(self, user: str) -> bool:
         if user not in self._takes_part:
             drawn = self._chance.stream("takes part", user).random()
@@ -291,6 +293,25 @@ class Sufficient:
             return job
         self._changed[job.id] = wish
         return msgspec.structs.replace(job, extra={**job.extra, **notes}, **changes)
+
+    def _as_wished(self, job: Known, wish: _Wish | None) -> Known:
+        """Return a job of the system as the model wished it, if its user changed or delayed it."""
+        if wish is None:
+            return job
+        submit = wish.at if self._from_wish else job.submit_time
+        return msgspec.structs.replace(job, submitted=wish.job, submit_time=submit)
+
+    def _withdraw_delayed(self, job_id: str, now: float) -> bool:
+        """End a job for the model if its user delays it; return whether that is so."""
+        for entry in self._held:
+            if entry[2].job.id == job_id:
+                self._held.remove(entry)
+                heapify(self._held)
+                wish = entry[2]
+                submit = wish.at if self._from_wish else now
+                self._inner.job_ended(now, EndedJob(wish.job, submit, None, now), WITHDRAWN)
+                return True
+        return False
 
     def _report_renounced(self, now: float) -> None:
         """Report renounced jobs to the wrapped model as rejected jobs, which have ended."""

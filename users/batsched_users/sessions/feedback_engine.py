@@ -59,7 +59,8 @@ class Visit(msgspec.Struct, eq=False):
     origin: object = None
     """The object that the visit was made from, for the model that made it."""
     response: float = 0.0
-    """Response time of the job that ended last, seconds; 0 before the first end."""
+    """Response time of the job that ended last, seconds; 0 before the first end. Of a job that
+    never started, it is the time that it waited."""
     released: bool = True
     """Whether the batch ``next`` has been released, so that its arrival is known."""
     thought: float | None = None
