@@ -49,9 +49,9 @@ class BatsimOutput:
         except (InputError, UsageError) as error:
             raise SimulationError(str(error)) from None
         _check_complete(path, make_job_keys(table.texts), self._submitted())
-        for row in np.flatnonzero(table.withdrawn):
-            wait = table.number_column("waiting_time")[row]
-            self._lines[row + 1] = _call_withdrawn(self._lines[row + 1], wait)
+        for place in np.flatnonzero(table.withdrawn).tolist():
+            wait = table.number_column("waiting_time")[place]
+            self._lines[place + 1] = _call_withdrawn(self._lines[place + 1], wait)
         try:
             row = parse_summary(self._schedule)
             self.batsim_version = row["batsim_version"]
