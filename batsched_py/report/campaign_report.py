@@ -323,12 +323,12 @@ def _matrices(
 ) -> Iterator[Table]:
     """Yield a matrix for each user model; notes say how to interpret it if users react."""
     base = runs[axes.compared].iloc[0] if axes.compared is not None else None
+    leaving = OF_WITHDRAWALS if has_withdrawals(runs) else ()
     explained = set()
     for name, group in _facets(runs, axes):
         reacting = find_reaction(group)
-        there = choose_metrics(
-            group, choose_main_metrics(metrics[0].name, group) if metrics else []
-        )
+        wanted = choose_main_metrics(metrics[0].name, group) if metrics else []
+        there = choose_metrics(group, [*wanted, *leaving])
         of_group = {metric.name for metric in there}
         if reacting in REACTING and of_group & set(OF_REACTING_USERS) and reacting not in explained:
             names = ", ".join(_users_who(reacting, runs, axes))
