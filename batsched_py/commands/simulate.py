@@ -187,6 +187,7 @@ def _compare(result: Result, run: Run, other: Result, other_run: Run, prefix: st
 
 def _report(result: Result, run: Run, paths: list[Path]) -> None:
     from batsched_py.metrics import saturated
+    from batsched_py.run.key_numbers import count_lost
 
     notes = [note for note in result.notes if note != result.fault]
     growth = result.measured["overall"]["backlog_growth"]
@@ -200,11 +201,15 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
     print(f"rules: {describe(run.rules)}")
     overall = result.measured["overall"]
     print(
-        f"{overall['nb_jobs']} jobs ({overall['nb_rejected']} rejected) on "
+        f"{overall['nb_jobs']} jobs ({count_lost(overall)}) on "
         f"{result.settings['nb_processors']} processors in {result.wall_time:.2f} s"
     )
+    leaving = [("withdrawn_share", "%", 0.01), ("utilisation", "%", 0.01)]
+    if "withdrawn_share" not in overall:
+        leaving = []
     for name, unit, scale in (
         ("makespan", "days", DAY),
+        *leaving,
         ("mean_waiting_time", "h", HOUR),
         ("max_waiting_time", "h", HOUR),
         ("mean_bounded_slowdown", "", 1),

@@ -85,7 +85,8 @@ def restricted_mean_wait(table: JobTable) -> float:
 
     It estimates the mean of the lesser of 7 days and the time that a job waits for its start if it
     is not withdrawn. A withdrawal censors the wait of its job, as if withdrawals did not depend on
-    the wait that was left. From the last start on, the curve stays at its value.
+    the wait that was left. From the last start on, the curve stays at its value: if the longest
+    waits end in withdrawals, it is an upper bound.
 
     Unit: s. Source: Kaplan and Meier 1958; restricted as by Royston and Parmar 2013.
     """

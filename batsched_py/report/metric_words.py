@@ -314,9 +314,8 @@ def make_glossary(
         *(Column("meaning"), Column("formula")),
     )
     note = f"Symbols of a job: {', '.join(there)}; *sum* is over jobs.\n\n" if there else ""
-    left_out = "Rejected jobs"
-    if any(metric.name in OF_WITHDRAWALS[:1] for metric in metrics):
-        left_out = "Rejected and withdrawn jobs"
-    note += f"{left_out} count only for lateness and sessions. Below a name: {where}, "
+    leaving = any(metric.name == OF_WITHDRAWALS[0] for metric in metrics)
+    queue = ", withdrawn jobs for the queue too" if leaving else ""
+    note += f"Rejected jobs count only for lateness and sessions{queue}. Below a name: {where}, "
     note += "with times in seconds and shares from 0 to 1."
     return table("metrics", "Metrics", rows, columns, note)

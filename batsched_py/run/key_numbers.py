@@ -17,6 +17,13 @@ _STEPS = 240
 """Parts of the time in the picture: two pixels each."""
 
 
+def count_lost(overall: Mapping[str, Any]) -> str:
+    """Return how many jobs were rejected, and withdrawn if any was, as text."""
+    text = f"{overall['nb_rejected']} rejected"
+    withdrawn = overall.get("nb_withdrawn")
+    return text if withdrawn is None else f"{text}, {withdrawn:.0f} withdrawn"
+
+
 class KeyNumbers:
     """The most important numbers of a run, as text and as HTML."""
 
@@ -27,7 +34,7 @@ class KeyNumbers:
         self.title = f"{name}, policy {run.get('scheduler', '-')}, users {run.get('users', '-')}"
         self.rows = {
             "jobs": (
-                f"{overall['nb_jobs']} ({overall['nb_rejected']} rejected) on "
+                f"{overall['nb_jobs']} ({count_lost(overall)}) on "
                 f"{settings['nb_processors']} processors"
             ),
             "waiting time": (
