@@ -46,7 +46,8 @@ class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     submit: Column
     """Seconds."""
     end: Column
-    """Seconds; also unknown for a job that never ended (rejected, or still in the system)."""
+    """Seconds, of a withdrawn job its withdrawal; also unknown for a job that never ended (rejected,
+    or still in the system)."""
     size: Column
     """Processors."""
     run_time: Column
@@ -201,7 +202,7 @@ def columns_of_jobs_file(path: Path) -> JobColumns:
     columns = JobColumns(
         user=table.user_number,
         submit=table.submit,
-        end=table.finish,
+        end=table.left,
         size=table.number_column("requested_number_of_resources"),
         run_time=table.execution,
         requested_time=_where(requested, requested > 0),
@@ -221,10 +222,11 @@ def columns_of_frame(jobs: pd.DataFrame) -> JobColumns:
     number = pd.to_numeric(jobs["job_id"], errors="coerce")  # some are not numbers
     frame = jobs.iloc[np.lexsort((number, jobs["submission_time"]))]
     unknown = np.full(len(frame), nan)
+    withdrawal = frame.get("withdrawal_time", pd.Series(unknown, frame.index))
     return JobColumns(
         user=pd.factorize(frame["user"])[0].astype(np.int64),
         submit=frame["submission_time"].to_numpy(np.float64),
-        end=frame["finish_time"].to_numpy(np.float64),
+        end=frame["finish_time"].fillna(withdrawal).to_numpy(np.float64),
         size=frame["requested_number_of_resources"].to_numpy(np.float64),
         run_time=frame["execution_time"].to_numpy(np.float64),
         requested_time=frame.get("requested_time", pd.Series(unknown)).to_numpy(np.float64),
