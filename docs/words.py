@@ -25,7 +25,7 @@ PARTS = {
     "docs/tutorials": 3500,
     "docs/concepts": 5400,
     "docs/how-to": 14000,
-    "docs/reference": 18500,
+    "docs/reference": 18800,
     "docs/gallery.md": 500,
     "experiments/batsched_studies": 11000,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "

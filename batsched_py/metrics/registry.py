@@ -28,7 +28,7 @@ RECORDED = "recorded jobs"
 OF_USERS = "jobs of known users"
 SUBMITTED = "submitted jobs"
 WITHDRAWN = "withdrawn jobs"
-WAITED = "jobs that ran or were withdrawn"
+WAITED = "started or withdrawn jobs"
 WITH_DEADLINE = "jobs with a deadline"
 
 COUNTS = ("nb_jobs", "nb_ran", "nb_rejected")
@@ -215,13 +215,13 @@ _MEANINGS = {
     "multi_site_job_share": "share of jobs on several grid sites",
     "multi_site_area_share": "share of the work of jobs on several grid sites",
     "away_area_share": "share of the work done away from the home of its user",
-    "nb_withdrawn": "number of jobs that their users withdrew before the start",
-    "withdrawn_share": "share of jobs that their users withdrew before the start",
+    "nb_withdrawn": "number of withdrawn jobs",
+    "withdrawn_share": "share of jobs that users withdrew before they started",
     "withdrawn_work_share": "share of the requested work that users withdrew",
     "withdrawn_wait_share": "share of all waiting time that ended in a withdrawal",
     "mean_waiting_time_of_withdrawn": "mean time from submission to withdrawal",
     "mean_waiting_time_of_all": "mean time from submission to start or withdrawal",
-    "restricted_mean_wait": "mean wait for a start if nobody withdrew, waits up to 7 days",
+    "restricted_mean_wait": "mean wait for a start by Kaplan-Meier, waits up to 7 days",
     "deadline_met_share": "share of jobs with a deadline that ended well by then",
 }
 

@@ -35,7 +35,7 @@ def nb_withdrawn(table: JobTable) -> float:
 
 
 def withdrawn_share(table: JobTable) -> float:
-    """Withdrawn jobs as a share of all submitted jobs.
+    """Withdrawn jobs / submitted jobs.
 
     Unit: 1. Source: Garnett et al. 2002 (fraction of customers who abandon).
     """
@@ -55,7 +55,7 @@ def withdrawn_work_share(table: JobTable) -> float:
 
 
 def withdrawn_wait_share(table: JobTable) -> float:
-    """Time lost: ``sum (d - a)`` of withdrawn jobs / all waiting time, ``sum (s - a)`` included.
+    """Time lost: ``sum (d - a) / (sum (d - a) + sum (s - a))``.
 
     Unit: 1. Source: this project.
     """
@@ -72,7 +72,7 @@ def mean_waiting_time_of_withdrawn(table: JobTable) -> float:
 
 
 def mean_waiting_time_of_all(table: JobTable) -> float:
-    """Mean wait of the jobs that ran (``s - a``) and of the withdrawn ones (``d - a``).
+    """Mean of ``s - a`` of the jobs that ran and ``d - a`` of the withdrawn ones.
 
     Unit: s. Source: Garnett et al. 2002 (mean wait).
     """
@@ -81,7 +81,7 @@ def mean_waiting_time_of_all(table: JobTable) -> float:
 
 
 def restricted_mean_wait(table: JobTable) -> float:
-    """Area under the Kaplan-Meier curve of the wait for a start, from 0 to 7 days.
+    """Area under the Kaplan-Meier curve of waits for the start, from 0 to 7 days.
 
     It estimates the mean of the lesser of 7 days and the time that a job waits for its start if it
     is not withdrawn. A withdrawal censors the wait of its job, as if withdrawals did not depend on
@@ -95,7 +95,7 @@ def restricted_mean_wait(table: JobTable) -> float:
 
 
 def deadline_met_share(table: JobTable) -> float:
-    """Jobs that ended well by their deadline, as a share of the jobs with a deadline.
+    """Jobs that ended well by their deadlines / jobs that have deadlines.
 
     Unit: 1. Source: this project.
     """
