@@ -30,7 +30,8 @@ from batsched_py.files.csv_text import format_frame_csv
 from batsched_py.files.digests import Version, version
 from batsched_py.files.readers import is_file
 from batsched_py.files.writers import whole_file, write_whole
-from batsched_py.metrics import METRICS, fill_withdrawals
+from batsched_py.metrics import METRICS
+from batsched_py.metrics.withdrawals import fill_withdrawals
 from batsched_py.plugins.plugin_files import importable_name
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.whole_run import read_run_settings, read_sealed, write_sealed

@@ -27,7 +27,6 @@ from batsched_py.metrics.slowdown import BOUND, mean_bounded_slowdown
 from batsched_py.metrics.users import jobs_by_hour_of_week
 from batsched_py.metrics.waiting import max_over_min, mean_waiting_time
 from batsched_py.metrics.warm_up import mser5, warm_up_time
-from batsched_py.metrics.withdrawals import fill_withdrawals
 from batsched_py.results.job_table import JobTable
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "Metric",
     "backlog_growth",
     "busy_within",
-    "fill_withdrawals",
     "jobs_by_hour_of_week",
     "makespan",
     "max_over_min",

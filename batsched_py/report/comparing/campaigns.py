@@ -15,7 +15,8 @@ import pandas as pd
 
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.errors import InputError, UsageError
-from batsched_py.metrics import COUNTS, METRICS, fill_withdrawals
+from batsched_py.metrics import COUNTS, METRICS
+from batsched_py.metrics.withdrawals import fill_withdrawals
 from batsched_py.report.answers import ANSWERED, Change, describe_changes
 from batsched_py.report.campaign_axes import REPEATED
 from batsched_py.report.comparing import figures

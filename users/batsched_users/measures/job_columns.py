@@ -46,7 +46,7 @@ class JobColumns(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     submit: Column
     """Seconds."""
     end: Column
-    """Seconds, of a withdrawn job its withdrawal; also unknown for a job that never ended (rejected,
+    """Seconds, of a withdrawn job its withdrawal; unknown too for a job that never ended (rejected,
     or still in the system)."""
     size: Column
     """Processors."""
