@@ -36,18 +36,19 @@ def find_losses(
     converted as the replay will do it, and each job is compared with the one that was simulated.
     """
     notes = []
+    rules = msgspec.convert(run["rules"], Rules)
+    what_next = "draws others for them" if rules.withdrawn == "impute" else "leaves them out"
     nb_withdrawn = int(table.withdrawn.sum())
     nb_rejected = int((~table.ran).sum()) - nb_withdrawn
     for nb, what in ((nb_rejected, "rejected"), (nb_withdrawn, "withdrawn")):
         if nb:
-            notes.append(f"{nb} {what} jobs have no run time: a replay leaves them out")
+            notes.append(f"{nb} {what} jobs have no run times: a replay {what_next}")
     nb_killed = table.text_column("final_state").count(KILLED)
     if nb_killed:
         notes.append(f"{nb_killed} jobs were killed by the policy: their run times end there")
     placed = any(name in {**table.numbers, **table.texts} for name in ("dilation", "transfer"))
     if placed or run["platform"] or any(site.speed != 1 for site in table.sites):
         notes.append("run times depend on the hosts where the jobs ran: a replay may differ")
-    rules = msgspec.convert(run["rules"], Rules)
     if further := [name for name in rules.keep if name not in PLACES]:
         notes.append(f"the log lacks kept fields that policies saw: {', '.join(further)}")
         kept = tuple(name for name in rules.keep if name in PLACES)

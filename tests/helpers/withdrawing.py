@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from math import inf
 
+from msgspec.structs import replace
+
 from batsched_py import EndedJob, Withdraw, Workload, WorkloadJob
 
 
 class Impatient:
     """Users who submit the recorded jobs when recorded, and withdraw each after its patience.
+
+    Ten successive jobs of the log are a session.
 
     Args:
         patience: Seconds that a job may wait.
@@ -41,9 +45,10 @@ class Impatient:
 
     def jobs_to_submit(self, now: float) -> Iterator[WorkloadJob | Withdraw]:
         while self.next_submission() <= now:
-            act = heappop(self._acts)[-1]
-            if isinstance(act, WorkloadJob) and self._due:
-                act.deadline = now + self._due
+            _, _, number, act = heappop(self._acts)
+            if isinstance(act, WorkloadJob):
+                act = replace(act, extra={**act.extra, "session": f"{number // 10}"})
+                act.deadline = now + self._due if self._due else None
             yield act
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:

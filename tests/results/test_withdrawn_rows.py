@@ -26,6 +26,8 @@ from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.files.output_files import format_schedule_csv, make_lines
 from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob, run, workload
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.swf import read_swf
 from helpers.calling import command
 from helpers.withdrawing import Impatient
@@ -57,6 +59,11 @@ def test_each_job_ran_or_was_withdrawn_or_rejected(result: Result) -> None:
     assert users["nb_withdrawn"].to_dict() == states.groupby(jobs["user"]).sum().to_dict()
     ran = jobs["starting_time"].notna()
     assert (ran != states).all()
+    sessions = jobs.groupby(jobs["session"].astype(int))
+    assert sessions.size().to_dict() == dict.fromkeys(range(80), 10)
+    assert (
+        sessions["success"].sum() <= 10 - states.groupby(jobs["session"].astype(int)).sum()
+    ).all()
 
 
 def test_rows_of_withdrawn_jobs(result: Result) -> None:
@@ -94,7 +101,22 @@ def test_swf_has_their_waits(result: Result, tmp_path: Path) -> None:
     assert sorted(columns["wait_time"][cancelled]) == sorted(gone["waiting_time"])
     assert set(columns["run_time"][cancelled]) == {-1}
     assert set(log.column("allocated_processors")[cancelled]) == {-1}
-    assert f"{len(gone)} withdrawn jobs have no run time: a replay leaves them out" in notes
+    assert f"{len(gone)} withdrawn jobs have no run times: a replay leaves them out" in notes
+
+
+def test_swf_and_back(result: Result, tmp_path: Path) -> None:
+    """A job that was withdrawn has its withdrawal as recorded end, and a run time that is drawn."""
+    path = tmp_path / "out.swf"
+    rules = {**result.settings["run"]["rules"], "withdrawn": "impute"}
+    settings = {**result.settings, "run": {**result.settings["run"], "rules": rules}}
+    notes = write_result_log(result.table_as_written(), settings, path)
+    again = {job.id: job for job in load_workload(str(path), make_rules(withdrawn="impute")).jobs}
+    assert len(again) == len(result.jobs)
+    for row in result.jobs.query("final_state == 'WITHDRAWN'").itertuples():
+        job = again[row.job_id]
+        assert job.finish_time == pytest.approx(row.withdrawal_time)
+        assert job.submit_time == row.submission_time
+    assert any("a replay draws others for them" in note for note in notes)
 
 
 JOBS = [DrawnJob(0, 2, 10, user="ann"), DrawnJob(1, 1, 5, user="bob"), DrawnJob(2, 9, 5)]
