@@ -20,7 +20,7 @@ from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.protocol.dilated_jobs import PLACED, find_original_id, is_placed
 from batsched_py.transport import exchange_replay
 from batsched_py.transport.exchange_replay import read_decisions
-from batsched_py.workload.workload import DYNAMIC, WorkloadJob
+from batsched_py.workload.workload import AFTER, DYNAMIC, WorkloadJob
 
 SHOWN = 200
 """Characters of a decision that an error shows."""
@@ -129,6 +129,11 @@ def _is_submission(event: m.Event) -> bool:
     return isinstance(event, m.RegisterJob) and not is_placed(event.job_id)
 
 
+def _is_last(event: m.Event) -> bool:
+    """Return whether a decision says that users submit no more jobs."""
+    return isinstance(event, m.Notify) and event.type == "registration_finished"
+
+
 class RecordedUsers:
     """Users who submit the jobs that the recording registers, at the same times.
 
@@ -148,9 +153,12 @@ class RecordedUsers:
         self._jobs: deque[tuple[int, WorkloadJob | Withdraw]] = deque()
         self._rejected = 0
         self._call = inf
-        self._registrations = deque(
+        acts = [
             turn.message.now for turn in turns if any(map(self._is_of_users, turn.reply.events))
-        )
+        ]
+        if acts:  # they may be due without effect, until they have finished
+            acts += [turn.message.now for turn in turns if any(map(_is_last, turn.reply.events))]
+        self._acts = deque(acts)
 
     def _is_of_users(self, event: m.Event) -> bool:
         """Return whether a decision is one of users: to submit or to withdraw a job."""
@@ -179,8 +187,8 @@ class RecordedUsers:
                 self._jobs.append((rejected, Withdraw(event.job_id.removeprefix(f"{DYNAMIC}!"))))
             elif isinstance(event, m.RejectJob):
                 rejected += event.job_id in self._names and event.job_id not in replaced
-        if self._jobs:
-            self._registrations.popleft()
+        while self._acts and self._acts[0] <= self._now:
+            self._acts.popleft()
         # A policy's call may be last too; then it is outstanding, and none is made for users.
         last = events[-1] if events else None
         self._call = last.time if isinstance(last, m.CallMeLater) else inf
@@ -202,6 +210,7 @@ class RecordedUsers:
             profile=profile,
             walltime=description.walltime,
             extra=description.extra,
+            after=tuple(description.extra.get(AFTER, ())),
         )
 
     def next_submission(self) -> float:
@@ -210,8 +219,8 @@ class RecordedUsers:
             return self._now
         if self._call < inf:
             return self._call
-        if not self._out and self._registrations and self._registrations[0] > self._now:
-            return self._registrations[0]
+        if not self._out and self._acts:
+            return self._acts[0]
         return inf
 
     def jobs_to_submit(self, now: float) -> list[WorkloadJob | Withdraw]:

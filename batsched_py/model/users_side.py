@@ -30,7 +30,7 @@ from batsched_py.model.user_model import (
 from batsched_py.options.budgets import Budgets
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.workload import DEADLINE, DYNAMIC, ORIGINAL_SUBMISSION, WorkloadJob
+from batsched_py.workload.workload import AFTER, DEADLINE, DYNAMIC, ORIGINAL_SUBMISSION, WorkloadJob
 
 
 class UsersSide(ABC):
@@ -170,6 +170,8 @@ class UsersSide(ABC):
             extra.setdefault(ORIGINAL_SUBMISSION, plain.original_submission_time)
         if plain.deadline is not None:
             extra.setdefault(DEADLINE, plain.deadline)
+        if plain.after:
+            extra.setdefault(AFTER, list(plain.after))  # so that recordings hold it
         if self.description is not None:
             size = self.description.find_partition(extra).whole_nodes(size)
         registered = self._register(job_id, plain, size, extra)

@@ -30,6 +30,7 @@ from batsched_py.testing import workload
 from helpers.calling import command
 from helpers.explained import JOBS, record, watched
 from helpers.grids import Row, grid_jobs, grid_workload
+from helpers.withdrawing import Impatient
 
 Maker = Callable[[], Scheduler]
 
@@ -294,3 +295,23 @@ def test_a_job_that_runs_in_another_form(tmp_path: Path) -> None:
     assert not any("placed!" in told(*case, job) for job in "ABCD")
     refused = command(tmp_path, "explain", "run", "--job", "placed!w0:B")
     assert (refused.returncode, "no such job" in refused.stderr) == (2, True)
+
+
+def test_jobs_that_users_withdraw_or_that_wait_for_others(tmp_path: Path) -> None:
+    """A job is withdrawn with the one that it depends on; another starts when one has ended."""
+    load = workload([J(0, 4, 100), J(1, 4, 50), J(2, 1, 10), J(3, 1, 10), J(4, 1, 10)], 4)
+    load.jobs[2].after, load.jobs[3].after = ("0001",), ("0000",)
+    path, ids = tmp_path / "x.jsonl", [f"dyn!000{number}" for number in range(5)]
+    record(path, load, Fcfs(), Impatient(load, patience=60, spread=30.0))
+    watches = [watched(path, job, Fcfs(), withdrawn=frozenset(ids[1:3])) for job in ids]
+    told = [account(explain_job(watch, "fcfs", 9)) for watch in watches]
+    for text, words in (
+        (told[0], "started at t=0 "),
+        (told[1], "withdrawn by its user at t=91 (00:01:31), after 1 min 30 s (90 s)"),
+        (told[2], "withdrawn by its user at t=91 (00:01:31), after 1 min 29 s (89 s)"),
+        (told[3], "started at t=100 "),
+        (told[4], "started at t=100 "),
+    ):
+        assert words in text
+    states = [watch.life and watch.life.state for watch in watches]
+    assert states[1:4] == ["WITHDRAWN", "WITHDRAWN", "COMPLETED_SUCCESSFULLY"]

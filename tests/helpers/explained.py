@@ -19,11 +19,18 @@ from batsched_py.workload import Workload
 JOBS = [J(0, 6, 100), J(10, 8, 50), J(12, 2, 80), J(14, 2, 300), J(15, 4, 60), J(16, 1, 20)]
 
 
-def watched(path: Path, job: str, policy: Scheduler, margin: float = 0.0) -> Watch:
-    """Replay the exchange in ``path`` and watch a job."""
+def watched(
+    path: Path,
+    job: str,
+    policy: Scheduler,
+    margin: float = 0.0,
+    withdrawn: frozenset[str] = frozenset(),
+) -> Watch:
+    """Replay the exchange in ``path``, in which users withdraw jobs, and watch a job."""
     turns = read_turns(path)
     watch = Watch(job, policy, margin)
-    replay(turns, DecisionProcess(policy, six_decimals=has_six_decimals(turns)), watch)
+    process = DecisionProcess(policy, six_decimals=has_six_decimals(turns))
+    replay(turns, process, watch, withdrawn)
     return watch
 
 
