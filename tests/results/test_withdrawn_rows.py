@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import shlex
+import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -190,3 +193,20 @@ def test_explained(tmp_path: Path) -> None:
         assert "withdrawn by its user" in told.stdout.splitlines()[0]
         assert f", after {waited}" in told.stdout.splitlines()[0]
         assert "then its user withdrew it" in picture.read_text()
+
+
+OF_BATSIM5 = shlex.join([sys.executable, "-m", "batsched_py", "simulator", "--protocol", "5"])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "backend", [{"backend": "socket"}, {"backend": "batsim", "batsim": OF_BATSIM5}], ids=str
+)
+def test_another_process_changes_no_byte(backend: dict[str, Any]) -> None:
+    """Messages do not hold who rejected a job, and the table of that process does not either."""
+    options = {"patience": 600.0, "due": 86400.0}
+    users: dict[str, Any] = {"users": f"{HERE}:Impatient", "user_options": options, "first": 300}
+    here, there = (simulate("sample", **users, **more) for more in ({}, backend))
+    assert there.jobs_csv() == here.jobs_csv()
+    assert there.metrics.equals(here.metrics)
+    assert here.metrics["nb_withdrawn"] > 10
