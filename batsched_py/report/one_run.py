@@ -152,6 +152,8 @@ def _waits_by_size(jobs: pd.DataFrame) -> Figure | None:
     )
     chart = alt.layer(bars, marks).properties(width="container", height=240)
     caption = "Bars: the mean wait of the jobs of these sizes; black marks: their median."
+    if "withdrawal_time" in jobs:
+        caption += " Withdrawn jobs are left out."
     return Figure("waits_by_size", "Waits by the size of jobs", chart, caption)
 
 

@@ -142,6 +142,8 @@ def test_one_run(runs: tuple[Result, Result], tmp_path: Path) -> None:
         assert (LEAVING in report.cautions) is there
         assert ("Users withdraw " in report.answer) is there
         assert ("withdrawn" in repr(result)) is there
+        captions = " ".join(figure.caption for figure in report.figures)
+        assert ("Withdrawn jobs are left out" in captions) is there
 
 
 def test_two_runs(runs: tuple[Result, Result]) -> None:
