@@ -19,7 +19,7 @@ def impute_run_times(log: SwfLog, seed: int) -> tuple[Column, Mask]:
     completed: one of its user, else any. Without a request it gets the run time of such a job. It
     runs for whole seconds, at least :data:`LEAST_RUN_TIME` and at most its request. The mask has
     the withdrawn jobs whose user has no job to draw from. The same ``seed`` gives the same run
-    times, whichever jobs are simulated. Raises :class:`UsageError` if no job completed.
+    times, whichever jobs are simulated. Raises :class:`UsageError` if there is no job to draw.
     """
     run, request = log.column("run_time").copy(), log.column("requested_time")
     random = np.random.default_rng(seed)
@@ -68,8 +68,8 @@ def _draw(
     candidates = candidates[np.argsort(user[candidates], kind="stable")]
     if rows.any() and not len(candidates):
         raise UsageError(
-            f"{parameter('withdrawn')} impute: no job of {log.path} completed (status 1), so there "
-            "is no run time to draw"
+            f"{parameter('withdrawn')} impute: {log.path} has no completed job (status 1) with a "
+            "requested time, from which run times are drawn"
         )
     first, last = (
         np.searchsorted(user[candidates], user[rows], side=side) for side in ("left", "right")

@@ -210,7 +210,7 @@ def test_their_recorded_end_is_the_withdrawal() -> None:
 
 def test_it_needs_a_completed_job() -> None:
     log = a_log(WITHDRAWN, {"status": 0})
-    with pytest.raises(UsageError, match=r"withdrawn impute: no job of a\.swf completed"):
+    with pytest.raises(UsageError, match=r"withdrawn impute: a\.swf has no completed job"):
         convert_log(log, make_rules(withdrawn="impute"))
     assert len(convert_log(a_log({"status": 0}), make_rules(withdrawn="impute")).jobs) == 1
 
