@@ -76,6 +76,8 @@ def test_at_the_instant_of_its_start_the_withdrawal_wins(make: Make) -> None:
 def test_a_withdrawn_head_leaves_its_processors_to_the_next(make: Make) -> None:
     """C would delay B, which is first; nothing else happens when B is withdrawn.
 
+    The same on a machine whose partition has a limit, with a queue of its own.
+
        |0  3  6
     A 3|######
     B 4| ..w
@@ -84,6 +86,8 @@ def test_a_withdrawn_head_leaves_its_processors_to_the_next(make: Make) -> None:
     """
     jobs = [J(0, 3, 6), J(1, 4, 4), J(2, 1, 10), J(2, 4, 4)]
     assert run_withdrawing(make, jobs, {1: 3}) == [0, None, 3, 13]
+    limited = machine_of(entry("nodes", count=4) + partition("all", max_running_jobs_per_user=9))
+    assert run_withdrawing(make, jobs, {1: 3}, described=limited) == [0, None, 3, 13]
 
 
 @pytest.mark.parametrize("make", [Conservative, Planning, Easy])
