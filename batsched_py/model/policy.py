@@ -35,6 +35,7 @@ class InformedScheduler(Scheduler, Protocol):
 
     Example: the processors that each user has now.
 
+        >>> from collections import Counter
         >>> class Noting:
         ...     def __init__(self):
         ...         self.used = Counter()
