@@ -28,7 +28,7 @@ class Scheduler(Protocol):
 
 
 class InformedScheduler(Scheduler, Protocol):
-    """A policy that is told what happens to jobs; each of these methods is optional.
+    """A policy that learns what happens to jobs; each of these methods is optional.
 
     They are called in the order of events, before the pass of that instant. A subclass of a policy
     that has one of them must also call that of the policy, by ``super()``.
