@@ -30,9 +30,9 @@ class Conservative(Permission):
     """Give every job a reservation, and let a job overtake others only if it delays none of them.
 
     A job gets a reservation when it is submitted: the earliest start that delays no earlier
-    reservation. When a job ends, the schedule is compressed: each reservation, in the order
-    ``order``, is made anew as early as it fits. A reservation never moves back, unless jobs outlive
-    their estimates or processors fail. Each job needs a walltime or an estimate.
+    reservation. When a job ends or is withdrawn, the schedule is compressed: each reservation, in
+    the order ``order``, is made anew as early as it fits. A reservation never moves back, unless
+    jobs outlive their estimates or processors fail. Each job needs a walltime or an estimate.
 
     Source: A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001, section 2.
     """
