@@ -40,11 +40,13 @@ if TYPE_CHECKING:
         CountingScheduler,
         DilatingScheduler,
         ExplainingScheduler,
+        InformedScheduler,
         ObservedScheduler,
         Scheduler,
     )
     from batsched_py.model.queue import WaitingQueue
     from batsched_py.model.queue.job_arrays import JobArrays
+    from batsched_py.model.queue.orders import ClockOrder, FixedOrder
     from batsched_py.model.site import Site
     from batsched_py.model.site_view import OwnJob, SiteView, WaitingWork
     from batsched_py.model.timeline import Timeline
@@ -60,25 +62,39 @@ if TYPE_CHECKING:
     from batsched_py.report.comparing.runs import RunComparison, compare_runs
     from batsched_py.run.result import Result
     from batsched_py.run.simulate import simulate
-    from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
+    from batsched_py.schedulers.backfilling import Backfilling
+    from batsched_py.schedulers.conservative import Conservative
+    from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
+    from batsched_py.schedulers.fcfs import Fcfs
+    from batsched_py.schedulers.list_scheduling import ListScheduling
     from batsched_py.workload.conversion_rules import Rules, make_rules
     from batsched_py.workload.load import load_workload
+    from batsched_py.workload.logs.clock import Clock
     from batsched_py.workload.logs.log_archive import find_log
     from batsched_py.workload.workload import Workload, WorkloadJob
 
 __all__ = [
+    "Backfilling",
     "BatschedError",
     "CallMeLater",
+    "Clock",
+    "ClockOrder",
+    "Conservative",
     "CountingScheduler",
     "CountingUserModel",
     "Decision",
     "DilatingScheduler",
+    "Easy",
     "EndedJob",
     "ExplainingScheduler",
+    "Fcfs",
+    "FixedOrder",
+    "InformedScheduler",
     "Job",
     "JobArrays",
     "JobState",
     "Kill",
+    "ListScheduling",
     "Machine",
     "ObservedScheduler",
     "OwnJob",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import re
 import subprocess
 import sys
@@ -76,6 +77,21 @@ def test_what_is_exported_is_what_is_promised(module: str) -> None:
         assert not [name for name in exported if find_spec(f"{module}.{name}")]
     with pytest.raises(AttributeError, match=rf"{module}.*no_such_name"):
         _ = package.no_such_name
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_in_docstrings_give_what_they_show(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    package = import_module(module)
+    public = {name: getattr(package, name) for name in package.__all__}
+    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner()
+    for name, what in public.items():
+        known = vars(sys.modules.get(getattr(what, "__module__", None) or module, package)) | public
+        for example in finder.find(what, name, module=False, globs=known):
+            runner.run(example)
+    assert not runner.failures
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

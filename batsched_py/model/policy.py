@@ -27,6 +27,37 @@ class Scheduler(Protocol):
         """Yield decisions for the instant ``now`` (seconds)."""
 
 
+class InformedScheduler(Scheduler, Protocol):
+    """A policy that learns what happens to jobs; each of these methods is optional.
+
+    They are called in the order of events, before the pass of that instant. A subclass of a policy
+    that has one of them must also call that of the policy, by ``super()``.
+
+    Example: the processors that each user has now.
+
+        >>> from collections import Counter
+        >>> class Noting:
+        ...     def __init__(self):
+        ...         self.used = Counter()
+        ...     def job_started(self, now, job):
+        ...         self.used[job.user] += job.size
+        ...     def job_ended(self, now, job):
+        ...         self.used[job.user] -= job.size
+    """
+
+    def job_started(self, now: float, job: Job) -> None:
+        """Learn that ``job`` starts at ``now`` (seconds), while :meth:`schedule` is at its yield.
+
+        The job has its start and its processors. A start that a planned outage prevents is none.
+        """
+
+    def job_ended(self, now: float, job: Job) -> None:
+        """Learn that ``job``, which ran, has ended or was killed; its processors are free."""
+
+    def job_withdrawn(self, now: float, job: Job) -> None:
+        """Learn that the user has withdrawn ``job``, which waited; it has left the queue."""
+
+
 @runtime_checkable
 class ExplainingScheduler(Scheduler, Protocol):
     """A policy that explains why a job waits, for ``batsched-py explain``."""

@@ -32,6 +32,14 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
         "job_ended": ("now", "job", "state"),
     },
 }
+_OF_A_JOB = ("now", "job")
+_OPTIONAL: dict[str, dict[str, tuple[str, ...]]] = {
+    SCHEDULERS: dict.fromkeys(
+        ("may_start", "job_started", "job_ended", "job_withdrawn"), _OF_A_JOB
+    ),
+    USERS: {"job_started": _OF_A_JOB, "begin": ("site",)},
+}
+"""Methods that a plug-in may have; most are called long after the beginning."""
 _KINDS = {SCHEDULERS: "scheduler", USERS: "user model"}
 _IN_MEMORY = re.compile(r"(.+) \(source \w+\)")
 """What a run is named by that :func:`batsched_py.simulate` was given a class for."""
@@ -72,7 +80,12 @@ def load(group: str, name: str) -> type[Any]:
 
 def check_methods(group: str, plugin: type[Any], name: str) -> None:
     """Raise :class:`PluginError` for a class without the methods of a policy or user model."""
-    for method, parameters in _METHODS[group].items():
+    optional = {
+        method: parameters
+        for method, parameters in _OPTIONAL[group].items()
+        if callable(getattr(plugin, method, None))
+    }
+    for method, parameters in (_METHODS[group] | optional).items():
         _check_method(plugin, method, parameters, f"{_KINDS[group]} {name!r}")
 
 

@@ -10,7 +10,7 @@ from batsched_py.errors import InvariantError
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.queue.orders import Order, RankedJobs, find_place
+from batsched_py.model.queue.orders import Order, RankedJobs, find_place, find_two_orders
 from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.schedulers.permission import Permission
@@ -24,12 +24,28 @@ processors they may keep longer). It is called once a pass, if the head does not
 
 
 class Backfilling(Permission):
-    """Start jobs in ``order``; where the first does not fit, backfill in ``backfill_order``."""
+    """Start jobs in ``order``; where the first does not fit, backfill in ``backfill_order``.
+
+    A base class of policies such as :class:`Easy`. An order is a name, or a :class:`FixedOrder` or
+    :class:`ClockOrder`; ``backfill_order`` is by default the same. ``reservation`` is a function of
+    the first job and the machine. It returns when later jobs must have ended (seconds), and how
+    many processors they may keep longer. :func:`shadow_time_and_extra_nodes` is EASY's. Raises
+    :class:`UsageError` for unknown names.
+
+    Example: EASY that prefers wide jobs.
+
+        >>> policy = Backfilling(shadow_time_and_extra_nodes, FixedOrder(lambda job: -job.size))
+
+    A subclass may override :meth:`may_start`, and have the methods of :class:`InformedScheduler`.
+    """
 
     def __init__(
-        self, reservation: Reservation, order: Order, backfill_order: Order | None = None
+        self,
+        reservation: Reservation,
+        order: str | Order = "fcfs",
+        backfill_order: str | Order | None = None,
     ) -> None:
-        self.order, self.backfill_order = order, backfill_order or order
+        self.order, self.backfill_order = find_two_orders(order, backfill_order)
         self._reservation = reservation
         self.head: Job | None = None  # it has the reservation since the last pass
         self.shadow_time, self.extra_nodes = inf, 0

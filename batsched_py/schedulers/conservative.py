@@ -30,9 +30,9 @@ class Conservative(Permission):
     """Give every job a reservation, and let a job overtake others only if it delays none of them.
 
     A job gets a reservation when it is submitted: the earliest start that delays no earlier
-    reservation. When a job ends, the schedule is compressed: each reservation, in the order
-    ``order``, is made anew as early as it fits. A reservation never moves back, unless jobs outlive
-    their estimates or processors fail. Each job needs a walltime or an estimate.
+    reservation. When a job ends or is withdrawn, the schedule is compressed: each reservation, in
+    the order ``order``, is made anew as early as it fits. A reservation never moves back, unless
+    jobs outlive their estimates or processors fail. Each job needs a walltime or an estimate.
 
     Source: A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001, section 2.
     """
@@ -126,7 +126,7 @@ class Conservative(Permission):
 
     def _update(self, now: float, queue: WaitingQueue) -> None:
         """Compress the schedule if there is room, and add the jobs without a reservation."""
-        if self._holds_back():
+        if self._holds_back:
             for job in queue:
                 if not self.may_start(now, job):
                     self._take_back(now, job)
@@ -151,7 +151,7 @@ class Conservative(Permission):
         self._seen = queue.nb_arrived
         for job in news:
             check_estimate(job, "reservations need")
-        if self._holds_back():
+        if self._holds_back:
             without = (job for job in queue if self._starts[job.number] == inf)
             news = [job for job in without if self.may_start(now, job)]
         if news:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta
 
 from batsched_py.model.job import Job
-from batsched_py.model.queue.orders import BackfillOrder, OrderName, find_two_orders
+from batsched_py.model.queue.orders import BackfillOrder, OrderName
 from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
 
@@ -34,7 +34,7 @@ class Easy(Backfilling):
 
     The shadow time is when the first job can start, by the estimates of running jobs. A later job
     starts now if it fits, and either ends by the shadow time, or uses only extra nodes: processors
-    that the first job leaves free.
+    that the first job leaves free. A subclass may hold jobs back, see :meth:`may_start`.
 
     Sources: D. Lifka, "The ANL/IBM SP scheduling system", 1995; A. Mu'alem and D. Feitelson, IEEE
     TPDS 12(6), 2001, section 2; EASY-SJBF: D. Tsafrir et al., IEEE TPDS 18(6), 2007.
@@ -47,7 +47,7 @@ class Easy(Backfilling):
         backfill_order: BackfillOrder | None = None,
         extra_nodes: ExtraNodes = "first",
     ) -> None:
-        super().__init__(easy_reservation(extra_nodes), *find_two_orders(order, backfill_order))
+        super().__init__(easy_reservation(extra_nodes), order, backfill_order)
 
 
 def easy_reservation(extra_nodes: str = "first") -> Reservation:

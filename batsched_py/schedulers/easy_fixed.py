@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.queue.orders import BackfillOrder, OrderName, find_two_orders
+from batsched_py.model.queue.orders import BackfillOrder, OrderName
 from batsched_py.model.site import Site
 from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.schedulers.backfilling import Backfilling
@@ -22,7 +22,7 @@ class EasyFixed(Backfilling):
     def __init__(
         self, *, order: OrderName = "fcfs", backfill_order: BackfillOrder | None = None
     ) -> None:
-        super().__init__(FixedShadowTime(), *find_two_orders(order, backfill_order))
+        super().__init__(FixedShadowTime(), order, backfill_order)
 
 
 class FixedShadowTime:

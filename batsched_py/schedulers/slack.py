@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from batsched_py.model.job import Job
-from batsched_py.model.queue.orders import BackfillOrder, OrderName, find_two_orders
+from batsched_py.model.queue.orders import BackfillOrder, OrderName
 from batsched_py.model.site import Site
 from batsched_py.options.option_values import number
 from batsched_py.schedulers.backfilling import Backfilling
@@ -34,8 +34,7 @@ class Slack(Backfilling):
         order: OrderName = "fcfs",
         backfill_order: BackfillOrder | None = None,
     ) -> None:
-        orders = find_two_orders(order, backfill_order)
-        super().__init__(Deadline(number("slack", slack, 0)), *orders)
+        super().__init__(Deadline(number("slack", slack, 0)), order, backfill_order)
 
 
 class Deadline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from hypothesis import given
@@ -25,6 +26,7 @@ from helpers.streit_schedules import (
     random_jobs,
     with_fields,
 )
+from helpers.withdrawn_jobs import run_withdrawing
 
 
 def test_the_promise_where_planning_breaks_it() -> None:
@@ -53,7 +55,11 @@ class SlowConservative:
         there = set(machine.releases())
         ended = any(job not in there for job in self.running)
         self.running = {job: end for job, end in self.running.items() if job in there}
-        if ended:
+        waiting = set(queue)
+        left = [job for job in self.promised if job not in waiting]  # withdrawn
+        for job in left:
+            del self.promised[job]
+        if ended or left:
             for job in sorted(self.promised, key=SORTED[self.order]):
                 old = self.promised.pop(job)
                 self.promised[job] = new = self.line(now, machine).earliest(job.size, job.estimate)
@@ -86,6 +92,23 @@ def test_equals_its_slow_twin(jobs: list[J], order: str) -> None:
     outcome = run(load, Conservative(order=order))
     check_machine(outcome)
     assert starts(outcome) == starts(run(load, SlowConservative(order)))
+
+
+@given(
+    random_jobs(25, spread=80),
+    st.sampled_from(["fcfs", "sjf", "ljf"]),
+    st.lists(st.none() | st.integers(1, 100), min_size=25, max_size=25),
+)
+def test_equals_its_slow_twin_where_jobs_are_withdrawn(
+    jobs: list[J], order: str, waits: list[int | None]
+) -> None:
+    """Which asserts that no reservation moves back."""
+    at = {place: jobs[place].submit + wait for place, wait in enumerate(waits[: len(jobs)]) if wait}
+    fast, slow = (
+        run_withdrawing(partial(kind, order=order), jobs, at, nodes=8)
+        for kind in (Conservative, SlowConservative)
+    )
+    assert fast == slow
 
 
 def promised(jobs: list[J], policy: Conservative) -> tuple[dict[int, list[float]], Any]:

@@ -56,6 +56,10 @@ def test_by_file_and_by_name(tmp_path: Path) -> None:
     [
         ("class Mine: pass", r"no method 'schedule': expected def schedule\(self, now, queue"),
         ("class Mine:\n def schedule(self, now): yield", r"found def schedule\(self, now\)"),
+        (
+            "class Mine:\n def schedule(self, *given): yield\n def may_start(self, job): ...",
+            r"found def may_start\(self, job\), expected def may_start\(self, now, job\)",
+        ),
         ("class Mine:\n def schedule(self, now, queue, machine, *, more): yield", "expected def"),
         ("Mine = 3", "expected a class"),
         ("from enum import Enum\nclass Min: pass", r"'Min'\?\); its classes are: Min$"),

@@ -55,7 +55,12 @@ class Order(Protocol):
 
 
 class FixedOrder:
-    """Ascending order of a key that does not change while a job waits."""
+    """Ascending order of a key, a function of a job that does not change while the job waits.
+
+    Equals are in submission order. Example: shortest job first.
+
+        >>> order = FixedOrder(lambda job: job.estimate)
+    """
 
     def __init__(self, key: Key) -> None:
         self.key = key
@@ -72,8 +77,12 @@ Priority = Callable[[float, "JobArrays"], "Floats"]
 class ClockOrder:
     """Descending order of a priority that depends on the clock, computed anew at each pass.
 
-    ``priority`` works on numpy arrays; a pass costs some nanoseconds per waiting job and never
-    sorts the queue.
+    ``priority`` is a function of the time (seconds) and the :class:`JobArrays` of the waiting jobs.
+    It returns an array with a number for each row; larger ones are first, equals in submission
+    order. A pass costs some nanoseconds per waiting job. Example: the longest waiting time for the
+    size first.
+
+        >>> order = ClockOrder(lambda now, jobs: (now - jobs.submit_time) / jobs.size)
     """
 
     def __init__(self, priority: Priority) -> None:
@@ -209,8 +218,13 @@ SAME_ORDERS = {
 """Our names of the orders by batsched's names (``fcfs`` and ``lcfs`` are the same)."""
 
 
-def find_order(name: str, option: str = "order") -> Order:
-    """Return the order called ``name``; raises :class:`UsageError` that names the ``option``."""
+def find_order(name: str | Order, option: str = "order") -> Order:
+    """Return the order called ``name``, or the one given.
+
+    Raises :class:`UsageError` that names the ``option``.
+    """
+    if hasattr(name, "at"):
+        return name
     names = [*ORDERS, *SAME_ORDERS]
     order = ORDERS.get(SAME_ORDERS.get(name, name)) if isinstance(name, str) else None
     if order is None:
@@ -219,7 +233,7 @@ def find_order(name: str, option: str = "order") -> Order:
     return order
 
 
-def find_two_orders(order: str, backfill_order: str | None) -> tuple[Order, Order]:
+def find_two_orders(order: str | Order, backfill_order: str | Order | None) -> tuple[Order, Order]:
     """Return the orders of the queue and of the jobs behind its head (None: the same)."""
     first = find_order(order)
     return first, first if backfill_order is None else find_order(backfill_order, "backfill_order")
