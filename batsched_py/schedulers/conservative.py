@@ -126,7 +126,7 @@ class Conservative(Permission):
 
     def _update(self, now: float, queue: WaitingQueue) -> None:
         """Compress the schedule if there is room, and add the jobs without a reservation."""
-        if self._holds_back():
+        if self._holds_back:
             for job in queue:
                 if not self.may_start(now, job):
                     self._take_back(now, job)
@@ -151,7 +151,7 @@ class Conservative(Permission):
         self._seen = queue.nb_arrived
         for job in news:
             check_estimate(job, "reservations need")
-        if self._holds_back():
+        if self._holds_back:
             without = (job for job in queue if self._starts[job.number] == inf)
             news = [job for job in without if self.may_start(now, job)]
         if news:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from batsched_py.model.waiting_reason import WaitingReason
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 class Permission:
     """The base class of policies whose subclasses may hold jobs back."""
 
+    _holds_back: ClassVar[bool] = False
+    """Whether the class overrides :meth:`may_start`; if not, it costs nothing."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._holds_back = cls.may_start is not Permission.may_start
+
     def may_start(self, now: float, job: Job) -> bool:
         """Return whether the waiting ``job`` may start at ``now`` (seconds).
 
@@ -28,13 +35,9 @@ class Permission:
         """
         return True
 
-    def _holds_back(self) -> bool:
-        """Return whether a subclass overrides :meth:`may_start`."""
-        return type(self).may_start is not Permission.may_start
-
     def _permitted(self, now: float, ranked: RankedJobs) -> RankedJobs:
         """Return the waiting jobs that may start, in their order."""
-        return PermittedJobs(ranked, partial(self.may_start, now)) if self._holds_back() else ranked
+        return PermittedJobs(ranked, partial(self.may_start, now)) if self._holds_back else ranked
 
     def _find_prohibition(self, now: float, job: Job) -> WaitingReason | None:
         """Return the reason why ``job`` waits if it may not start."""
