@@ -268,9 +268,8 @@ class UsersSide(ABC):
         """Report the start of a job to users who want to know, if it is theirs."""
         known = self._of_users.get(job.id)
         if known is not None and self._job_started is not None:
-            submitted, _, submit_time = known
-            self._job_started(self.now, StartedJob(submitted, submit_time, job.start_time))
             self._users_know = False
+            self._job_started(self.now, StartedJob(known[0], known[2], self.now))
 
     # What users see ------------------------------------------------------------------------------
 
