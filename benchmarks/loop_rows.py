@@ -12,7 +12,7 @@ import floor
 from floor_queue import Blocks
 from measuring import Bench, Measured, cpu, row
 
-from batsched_py import Workload, simulate
+from batsched_py import SiteView, StartedJob, Workload, simulate
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.model.policy import Scheduler
 from batsched_py.schedulers.conservative import Conservative
@@ -33,17 +33,29 @@ PLANNED = 3_000
 the whole log 3,100."""
 
 
+class MayWithdraw(ThinkTimeFeedback):
+    """Users who learn of starts and see the site, so that they could withdraw jobs; none does."""
+
+    def begin(self, site: SiteView) -> None:
+        """Remember the site."""
+        self._site = site
+
+    def job_started(self, now: float, job: StartedJob) -> None:
+        """Learn of a start."""
+
+
 def prepared(
     load: Workload,
     policy: Callable[[], Scheduler] = Easy,
     *,
     sessions: str | None = None,
+    model: type[ThinkTimeFeedback] = ThinkTimeFeedback,
     processors: int | None = None,
     messages: bool = False,
     **options: Any,
 ) -> Callable[[], object]:
     """Return a simulation that is ready to run; with ``options`` it needs messages."""
-    users = ThinkTimeFeedback(load, sessions=sessions) if sessions else None
+    users = model(load, sessions=sessions) if sessions else None
     machine = make_homogeneous(processors or load.nb_res)
     if not messages:
         direct = DirectSimulation(policy(), users)
@@ -150,6 +162,16 @@ def _(bench: Bench) -> Measured:
     return bench.paired(lambda: loop(load), lambda: loop(load, sessions="arrival:0"), per_job(load))
 
 
+@row("may-withdraw", "feedback of users who may withdraw jobs, against feedback", wanted=1.03)
+def _(bench: Bench) -> Measured:
+    load, sessions = bench.workload(), "arrival:0"
+    return bench.paired(
+        lambda: loop(load, sessions=sessions),
+        lambda: loop(load, sessions=sessions, model=MayWithdraw),
+        per_job(load),
+    )
+
+
 def calls(load: Workload, **how: Any) -> Measured:
     """Count the calls of Python functions of a simulation: the same in each run."""
     run, counted = prepared(load, **how), 0
@@ -174,6 +196,11 @@ def _(bench: Bench) -> Measured:
 @row("calls-feedback", "the same with feedback")
 def _(bench: Bench) -> Measured:
     return calls(bench.workload(most=1000), sessions="arrival:0")
+
+
+@row("calls-may-withdraw", "the same with users who may withdraw jobs")
+def _(bench: Bench) -> Measured:
+    return calls(bench.workload(most=1000), sessions="arrival:0", model=MayWithdraw)
 
 
 SHORT: dict[str, Any] = {"long_weeks": 3, "edge_weeks": 1}  # pools that fit short logs

@@ -64,7 +64,6 @@ class System(UsersSide):
         "_policy_started",
         "_policy_withdrawn",
         "_progress",
-        "_report_starts",
         "_speed_factor",
         "machine",
         "may_dilate",
@@ -116,8 +115,6 @@ class System(UsersSide):
         self._policy_started = find_method(scheduler, "job_started")
         self._policy_ended = find_method(scheduler, "job_ended")
         self._policy_withdrawn = find_method(scheduler, "job_withdrawn")
-        self._report_starts = self._policy_started is not None or self._job_started is not None
-        """Whether the policy or the users want to know of starts."""
 
     # What a driver provides ----------------------------------------------------------------------
 
@@ -266,12 +263,14 @@ class System(UsersSide):
         self.nb_running += 1
         if decision.dilation != 1 or decision.transfer:
             self._start_dilated(decision)
-            return
-        self.machine.start(job, self.now, decision.processors)
-        self.queue.remove(job)
-        self._execute(job)
-        if self._report_starts:
-            self._report_start(job)
+        else:
+            self.machine.start(job, self.now, decision.processors)
+            self.queue.remove(job)
+            self._execute(job)
+        if self._policy_started is not None:
+            self._policy_started(self.now, job)
+        if self._job_started is not None:
+            self._tell_start(job)
 
     def _start_dilated(self, decision: Start) -> None:
         """Start a job that runs longer where it is placed."""
@@ -285,13 +284,6 @@ class System(UsersSide):
             self.queue.remove(job)  # before its size may change
         self.machine.start(job, self.now, decision.processors, decision.dilation, decision.transfer)
         self._execute_dilated(job)
-        if self._report_starts:
-            self._report_start(job)
-
-    def _report_start(self, job: Job) -> None:
-        if self._policy_started is not None:
-            self._policy_started(self.now, job)
-        self._tell_start(job)
 
     def _carry_out(self, decision: Decision) -> None:
         """Carry out a decision that starts no job."""

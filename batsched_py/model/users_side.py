@@ -142,9 +142,9 @@ class UsersSide(ABC):
             for job in jobs:
                 self._submit(job, users)
             if submissions.withdrawals:
-                self._settle()
                 withdrawals, submissions.withdrawals = submissions.withdrawals, []
                 for withdrawal in withdrawals:
+                    self._settle()
                     self._withdraw(withdrawal, users)
         self._users_due, self._users_know = due, True
 
@@ -212,18 +212,12 @@ class UsersSide(ABC):
             self.nb_too_late += 1
 
     def _take_back(self, job: Job) -> None:
-        """Withdraw a waiting job, and the jobs that depend on it."""
-        jobs = [job]
-        for each in jobs:  # which grow
-            if each.state is not WAITING:
-                continue  # it depends on several jobs that were withdrawn
-            each.state = ENDED
-            was_shown = self._held.pop(each.id, None) is None
-            self._drop_withdrawn(each, was_shown=was_shown)
-            self.nb_withdrawn += 1
-            self._failed.add(each.id)
-            self._report_end(each, WITHDRAWN)
-            jobs += self._dependents.pop(each.id, ())
+        """Withdraw a waiting job."""
+        job.state = ENDED
+        was_shown = self._held.pop(job.id, None) is None
+        self._drop_withdrawn(job, was_shown=was_shown)
+        self.nb_withdrawn += 1
+        self._tell_users(job, WITHDRAWN)
 
     # Jobs that depend on others ------------------------------------------------------------------
 
@@ -241,10 +235,10 @@ class UsersSide(ABC):
 
         This comes after all ends of an instant, as a simulator reports them together.
         """
-        for job_id in self._settling:  # which grows: a released job may be refused
+        for job_id in self._settling:  # which grows
             for held in self._dependents.pop(job_id, ()):
                 if held.state is not WAITING:
-                    continue  # its user withdrew it
+                    continue  # it was withdrawn
                 if job_id in self._failed:
                     self._take_back(held)
                     continue
@@ -260,30 +254,24 @@ class UsersSide(ABC):
 
     def _tell_users(self, job: Job, state: str) -> None:
         """Report the end of a job to the users if it is theirs, and note it for its dependents."""
-        if self._report_end(job, state):
-            if state != SUCCESS:
-                self._failed.add(job.id)
-            if job.id in self._dependents:
-                self._settling.append(job.id)
-
-    def _report_end(self, job: Job, state: str) -> bool:
-        """Report the end of a job to the users; return whether it is theirs."""
         known = self._of_users.pop(job.id, None)
         if known is None or self.users is None:
-            return False
+            return
         submitted, _, submit_time = known
         start = job.start_time if job.start_time < inf else None
         self.users.job_ended(self.now, EndedJob(submitted, submit_time, start, self.now), state)
         self._users_know = False
-        return True
+        if state != SUCCESS:
+            self._failed.add(job.id)
+        if job.id in self._dependents:
+            self._settling.append(job.id)
 
     def _tell_start(self, job: Job) -> None:
         """Report the start of a job to users who want to know, if it is theirs."""
         known = self._of_users.get(job.id)
         if known is not None and self._job_started is not None:
-            submitted, _, submit_time = known
-            self._job_started(self.now, StartedJob(submitted, submit_time, job.start_time))
             self._users_know = False
+            self._job_started(self.now, StartedJob(known[0], known[2], self.now))
 
     # What users see ------------------------------------------------------------------------------
 

@@ -56,7 +56,9 @@ class Backfilling(Permission):
         if queue.head is None:  # after many events: no job waits
             self.head = None
             return
-        ranked = self._permitted(now, self.order.at(now, queue))
+        ranked = self.order.at(now, queue)
+        if self._holds_back:
+            ranked = self._permitted(now, ranked)
         overtaken = False
         while (head := ranked.head) and head.size <= machine.free:
             start = self._start(head, now, machine)

@@ -45,7 +45,9 @@ class ListScheduling(Permission):
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Start jobs by the rule ``take`` as long as one fits."""
-        ranked = self._permitted(now, self._order.at(now, queue))
+        ranked = self._order.at(now, queue)
+        if self._holds_back:
+            ranked = self._permitted(now, ranked)
         while job := self._next_job(ranked, machine.free):
             yield Start(job)
 

@@ -95,8 +95,8 @@ def with_plain_values(job: WorkloadJob) -> WorkloadJob:
         and type(job.estimate) in _USUAL_TIMES
         and type(job.finish_time) in _USUAL_TIMES
         and type(job.original_submission_time) in _USUAL_TIMES
-        and type(job.deadline) in _USUAL_TIMES
-        and type(job.think_time) in _USUAL_TIMES
+        and (job.deadline is None or type(job.deadline) is float)
+        and (job.think_time is None or type(job.think_time) is float)
         and type(job.extra) is dict
         and (not job.extra or is_plain(job.extra.values()))
     ):

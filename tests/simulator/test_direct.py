@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batsched_py import simulate
+from batsched_py import Job, StartedJob, Withdraw, simulate
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import BatschedError, InvariantError
 from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
@@ -54,9 +54,19 @@ class Anything:
 
     def __init__(self, seed: int, habits: frozenset[str]) -> None:
         self._random, self._habits = Random(seed), habits
+        self.learned: list[tuple[float, str, str]] = []
 
     def dilates(self, sites: GridSites) -> bool:
         return "dilate" in self._habits
+
+    def job_started(self, now: float, job: Job) -> None:
+        self.learned.append((now, job.id, "started"))
+
+    def job_ended(self, now: float, job: Job) -> None:
+        self.learned.append((now, job.id, "ended"))
+
+    def job_withdrawn(self, now: float, job: Job) -> None:
+        self.learned.append((now, job.id, "withdrawn"))
 
     def _does(self, habit: str, chance: float = 0.3) -> bool:
         return habit in self._habits and self._random.random() < chance
@@ -86,29 +96,59 @@ class Anything:
 
 
 class Returning:
-    """Users who submit each job of a list, and some of those that end once more, after a while."""
+    """Users who submit each job of a list, and some of those that end once more, after a while.
 
-    def __init__(self, jobs: list[WorkloadJob], seed: int) -> None:
+    With ``acts``, they withdraw jobs, let some depend on others, and react to starts.
+    """
+
+    def __init__(self, jobs: list[WorkloadJob], seed: int, *, acts: bool = False) -> None:
         self.profiles = PROFILES
-        self._random = Random(seed)
-        self._due = [(job.submit_time, number, job) for number, job in enumerate(jobs)]
-        self._due.sort()
-        self._nb = len(jobs)
-        self.ended: list[Any] = []
+        self._random, self._acts = Random(seed), acts
+        self._due: list[tuple[float, int, WorkloadJob | Withdraw]] = []
+        self._nb = 0
+        self._submitted: list[str] = []
+        for job in jobs:
+            self._plan(job.submit_time, job)
+        self.learned: list[Any] = []
+
+    def _plan(self, time: float, act: WorkloadJob | Withdraw) -> None:
+        self._nb += 1
+        heappush(self._due, (time, self._nb, act))
 
     def next_submission(self) -> float:
         return self._due[0][0] if self._due else inf
 
-    def jobs_to_submit(self, now: float) -> Iterator[WorkloadJob]:
+    def jobs_to_submit(self, now: float) -> Iterator[WorkloadJob | Withdraw]:
         while self._due and self._due[0][0] <= now:
-            yield heappop(self._due)[2]
+            act = heappop(self._due)[2]
+            if self._acts and isinstance(act, WorkloadJob):
+                act = self._with_acts(now, act)
+            yield act
+
+    def _with_acts(self, now: float, job: WorkloadJob) -> WorkloadJob:
+        """Return the job, which may depend on others, and perhaps plan its withdrawal."""
+        random, befores = self._random, self._submitted[-3:]
+        if befores and random.random() < 0.4:
+            after = random.sample(befores, random.randint(1, len(befores)))
+            job = msgspec.structs.replace(job, after=tuple(after))
+        if random.random() < 0.4:
+            kill = random.random() < 0.5
+            self._plan(now + random.choice([0.0, *SECONDS]), Withdraw(job.id, kill=kill))
+        self._submitted.append(job.id)
+        return job
+
+    def job_started(self, now: float, job: StartedJob) -> None:
+        self.learned.append((now, job.id, job.submit_time, job.start_time))
+        if self._acts and self._random.random() < 0.2:
+            kill = self._random.random() < 0.5
+            self._plan(now, Withdraw(self._random.choice(self._submitted), kill=kill))
 
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
-        self.ended.append((now, job.id, job.submit_time, job.start_time, job.finish_time, state))
+        times = (job.submit_time, job.start_time, job.finish_time, job.waited)
+        self.learned.append((now, job.id, *times, state))
         if self._random.random() < 0.4:
-            self._nb += 1
-            again = msgspec.structs.replace(job.submitted, id=f"j{self._nb}")
-            heappush(self._due, (now + self._random.choice([0.0, *SECONDS]), self._nb, again))
+            again = msgspec.structs.replace(job.submitted, id=f"j{self._nb + 1}", after=())
+            self._plan(now + self._random.choice([0.0, *SECONDS]), again)
 
 
 @dataclass(frozen=True)
@@ -119,6 +159,7 @@ class World:
     habits: frozenset[str]
     seed: int
     react: bool
+    acts: bool
     sites: str | None
     budgets: Budgets
 
@@ -127,7 +168,7 @@ class World:
         sites = () if self.sites is None else parse_sites(self.sites)
         platform = make_grid(sites) if sites else make_homogeneous(5)
         jobs = [msgspec.structs.replace(job) for job in self.jobs]
-        users = Returning(jobs, self.seed) if self.react else None
+        users = Returning(jobs, self.seed, acts=self.acts) if self.react else None
         load = None if users else Workload(name="w", nb_res=5, jobs=jobs, profiles=PROFILES)
         policy = Anything(self.seed, self.habits)
         kind: type[System] = DirectSimulation if direct else DecisionProcess
@@ -139,7 +180,8 @@ class World:
         return (
             EndedJobs.of_jobs(list(outcome.jobs)),
             (outcome.nb_messages, outcome.end, outcome.nb_processors, system.nb_passes),
-            None if users is None else users.ended,
+            (system.nb_withdrawn, system.nb_too_late, policy.learned),
+            None if users is None else users.learned,
         )
 
 
@@ -178,6 +220,7 @@ def worlds(draw: st.DrawFn) -> World:
         draw(st.frozensets(st.sampled_from(HABITS))),
         draw(st.integers(0, 99)),
         draw(st.booleans()),
+        draw(st.booleans()),
         draw(st.sampled_from([None, None, "2,3@2"])),
         draw(st.sampled_from([Budgets()] * 5 + [Budgets(messages=3), Budgets(decisions=1)])),
     )
@@ -200,7 +243,7 @@ class Adds(Returning):
         super().__init__(jobs, 0)
         self._new = profile
 
-    def jobs_to_submit(self, now: float) -> Iterator[WorkloadJob]:
+    def jobs_to_submit(self, now: float) -> Iterator[WorkloadJob | Withdraw]:
         if now > 0:
             self.profiles = {**PROFILES, "new": self._new}
         return super().jobs_to_submit(now)

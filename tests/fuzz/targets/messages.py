@@ -22,10 +22,10 @@ from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.transport import exchange_replay
 from batsched_py.transport.conversation import Conversation
-from batsched_users.models.feedback import ThinkTimeFeedback
 from fuzz.contract import Target, each, refusing, same
 from fuzz.targets.files import BUDGETS, ROOT, jobs
 from helpers.explained import record
+from together.acting_users import Acting
 
 WORDS = " ".join(
     [
@@ -46,8 +46,8 @@ _EXACT_5 = partial(codec5.encode_events, exact=True)
 
 @cache
 def _recorded(*, users: bool) -> bytes:
-    """Return a recording of a simulation, with users who react or without."""
-    model = ThinkTimeFeedback(jobs(), sessions="arrival:0") if users else None
+    """Return a recording of a simulation, with users who react and withdraw jobs or without."""
+    model = Acting(jobs()) if users else None
     with TemporaryDirectory() as folder:
         path = Path(folder, "exchange.jsonl")
         record(path, jobs(), Easy(), model)
@@ -150,13 +150,13 @@ def _check_events(data: bytes) -> None:
 
 
 def _easy(*, users: bool = False) -> Conversation:
-    model = ThinkTimeFeedback(jobs(), sessions="arrival:0") if users else None
+    model = Acting(jobs()) if users else None
     process = DecisionProcess(Easy(), model, six_decimals=True, budgets=BUDGETS)
     return Conversation(lambda _: process.answer)
 
 
 def _check_serve(data: bytes) -> None:
-    """EASY answers what is said, or says why not; with users who react and without."""
+    """EASY answers what is said, or says why not; with users who act and without."""
     conversation = _easy(users=b'"dynamic-jobs-enabled":true' in data)
     for raw in data.splitlines():
         with refusing(BatschedError):

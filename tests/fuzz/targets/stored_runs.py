@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from batsched_py.campaign.campaign_folder import open_results
 from batsched_py.errors import InputError, UsageError
 from batsched_py.protocol.batsim_jobs_columns import JOBS_COLUMNS
+from batsched_py.protocol.own_job_fields import ADDED_COLUMNS
 from batsched_py.results.whole_run import TABLES, NamedFile, add_seal
 from batsched_py.run.result import Result
 from batsched_py.run.simulate import simulate
@@ -19,6 +20,11 @@ from helpers.campaigns import CampaignFolder
 _JOBS_OF_5 = f"""{JOBS_COLUMNS}
 15,w0,w0!d,0.000000,2,20.000000,0,REJECTED,,,,,,,,,
 w0:15,placed,placed!w0:d*1.5+4.0,0.0,2,-1.0,1,COMPLETED_KILLED,2.0,9.0,11.0,2.0,11.0,1.2,2,0.0,
+""".encode()
+_WITHDRAWN = f"""{JOBS_COLUMNS},{",".join(ADDED_COLUMNS)},estimate,withdrawal_time
+1,dyn,d,0.000000,2,-1.000000,0,WITHDRAWN,,,,7.000000,,,,,"",ann,,,,5.000000,7.000000
+2,dyn,d,1.000000,2,20.000000,0,REJECTED,,,,,,,,,"",ann,,,,,3.000000
+3,dyn,d,1.000000,2,20.000000,1,COMPLETED_SUCCESSFULLY,2.0,9.0,11.0,1.0,10.0,1.1,0-1,0.0,"",,,,,,
 """.encode()
 _SUMMARY_OF_5 = b"""{"batsim_version": "v5.0.0-rc2", "consumed_joules": 0.000000,
 "makespan": 11.000000, "mean_slowdown": 1.000000, "nb_computing_machines": 4, "nb_jobs": 3}"""
@@ -102,7 +108,7 @@ def _of_run(name: str, *further: bytes) -> Target:
 
 
 TARGETS = (
-    _of_run("jobs.csv", _JOBS_OF_5),
+    _of_run("jobs.csv", _JOBS_OF_5, _WITHDRAWN),
     _of_run("schedule.csv"),
     _of_run("schedule.json", _SUMMARY_OF_5),
     Target("run_json", lambda: [_run()["run.json"]], _check_description, _KEYS),
