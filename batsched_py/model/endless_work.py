@@ -88,7 +88,7 @@ class SubmissionWatch:
         """Submissions and withdrawals at the latest instant."""
         self._instant = -inf
         self.withdrawals: list[Withdraw] = []
-        """What users withdrew when they were last asked; whoever carries it out empties it."""
+        """What users withdrew when they were last asked; empty it once that is carried out."""
 
     def jobs_due(self, users: UserModel, now: float) -> list[WorkloadJob]:
         """Return the jobs that are due, note :attr:`withdrawals`, and check the budgets.

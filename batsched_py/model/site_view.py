@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from batsched_py.errors import InvariantError
 from batsched_py.model.job import WAITING, JobState
@@ -11,9 +11,33 @@ from batsched_py.support.json_values import did_you_mean
 from batsched_py.workload.machine_description import PARTITION
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from batsched_py.model.job import Job
-    from batsched_py.model.users_side import UsersSide
+    from batsched_py.workload.machine_description import MachineDescription
     from batsched_py.workload.workload import WorkloadJob
+
+
+class ShownSite(Protocol):
+    """The site that users look at, :class:`~batsched_py.model.users_side.UsersSide`."""
+
+    now: float
+    description: MachineDescription | None
+
+    def open_jobs(self) -> Iterable[tuple[WorkloadJob, Job, float]]:
+        """Return the users' jobs that have not ended: as submitted, as policies see it, when."""
+
+    def find_open_job(self, name: str) -> Job | None:
+        """Return a job of the users that has not ended, by the name that they gave it."""
+
+    def waiting_jobs(self) -> Iterable[Job]:
+        """Return the jobs that wait and are not held for others."""
+
+    def held_jobs(self) -> Iterable[Job]:
+        """Return the jobs that wait for others to end."""
+
+    def expected_start(self, job: Job) -> float | None:
+        """Return when a waiting job will start by the plan of the policy, None if unknown."""
 
 
 class OwnJob(NamedTuple):
@@ -42,19 +66,19 @@ class SiteView:
     it shows is the state before the policy decides at this instant.
     """
 
-    def __init__(self, side: UsersSide) -> None:
-        self._side = side
+    def __init__(self, site: ShownSite) -> None:
+        self._site = site
 
     @property
     def now(self) -> float:
         """The time (seconds)."""
-        return self._side.now
+        return self._site.now
 
     def own_jobs(self, user: str | None) -> list[OwnJob]:
         """Return the jobs of a user that wait or run, in order of submission."""
         return [
             OwnJob(given, job.state, submit, None if job.state is WAITING else job.start_time)
-            for given, job, submit in self._side.open_jobs()
+            for given, job, submit in self._site.open_jobs()
             if given.user == user
         ]
 
@@ -65,7 +89,7 @@ class SiteView:
         """
         place = None if partition is None else self._find_place(partition)
         nb, work = 0, 0.0
-        for job in chain(self._side.waiting_jobs(), self._side.held_jobs()):
+        for job in chain(self._site.waiting_jobs(), self._site.held_jobs()):
             if place is None or self._place_of(job) == place:
                 nb += 1
                 work += job.size * job.estimate
@@ -77,15 +101,15 @@ class SiteView:
         ``job_id`` is the name that the model gave it. None if the policy has no plan for it, or if
         it does not wait. A plan is made of estimates: the job may start earlier.
         """
-        job = self._side.find_open_job(job_id)
-        return None if job is None else self._side.expected_start(job)
+        job = self._site.find_open_job(job_id)
+        return None if job is None else self._site.expected_start(job)
 
     def _place_of(self, job: Job) -> int:
-        description = self._side.description
+        description = self._site.description
         return 0 if description is None else description.find_place(job.extra.get(PARTITION))
 
     def _find_place(self, partition: str) -> int:
-        description = self._side.description
+        description = self._site.description
         names = [] if description is None else [part.name for part in description.partitions]
         if partition not in names:
             hint = did_you_mean(partition, names)
