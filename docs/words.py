@@ -24,8 +24,8 @@ PARTS = {
     "docs/index.md docs/install.md": 700,
     "docs/tutorials": 3500,
     "docs/concepts": 5400,
-    "docs/how-to": 14000,
-    "docs/reference": 18800,
+    "docs/how-to": 15500,
+    "docs/reference": 19600,
     "docs/gallery.md": 500,
     "experiments/batsched_studies": 11000,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "
