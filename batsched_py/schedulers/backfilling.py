@@ -67,7 +67,7 @@ class Backfilling(Permission):
             overtaken = True  # another job may now be ahead of the one with the reservation
             yield start
         if not head:
-            self.head = None
+            self.head, self.shadow_time = None, inf
             return
         shadow_time, self.extra_nodes = self._reservation(head, machine)
         promised = self.shadow_time if head is self.head and not overtaken else inf

@@ -29,9 +29,9 @@ class Permission:
         """Return whether the waiting ``job`` may start at ``now`` (seconds).
 
         Override it to hold jobs back. The policy then acts as if such a job did not wait: others
-        overtake it, and it has no reservation. The method is asked in each pass, also after each
-        start, and must change nothing. A policy is called only at events: if the answer changes
-        with time alone, yield a :class:`CallMeLater` for that moment.
+        overtake it, and it has no reservation; only a :class:`ClockOrder` still sees it. The method
+        is asked in each pass, also after each start, and must change nothing. A policy is called
+        only at events: if the answer changes with time alone, yield a :class:`CallMeLater`.
         """
         return True
 

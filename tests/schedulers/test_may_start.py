@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 import pytest
@@ -235,6 +236,27 @@ def test_why_a_held_job_waits() -> None:
         assert first.job.id == "j1"
         reason = policy.held(queue.head, 0.0, queue, machine)
         assert (reason.why, reason.note) == ("limit", "Holding.may_start does not allow it")
+
+
+def test_nothing_is_promised_to_a_job_that_was_held_in_the_last_pass() -> None:
+    """B was promised 9; C, of which the last pass knew nothing, is not."""
+    held: set[str] = set()
+
+    class Holding(Easy):
+        def may_start(self, now: float, job: Job) -> bool:
+            return job.id not in held
+
+    queue, machine, policy = WaitingQueue(), Machine(4), Holding()
+    jobs = [Job(name, at, 4, 9.0, 9.0, 0.0, {}, "u") for at, name in enumerate("ABC")]
+    machine.start(jobs[0], 0.0)
+    queue.append(jobs[1])
+    assert list(policy.schedule(0.0, queue, machine)) == []
+    assert policy.held(jobs[1], 0.0, queue, machine).until == 9
+    held |= {"B", "C"}
+    queue.append(jobs[2])
+    assert list(policy.schedule(1.0, queue, machine)) == []
+    held.clear()
+    assert policy.held(jobs[2], 1.0, queue, machine).until == inf
 
 
 @given(jobs=random_jobs(20, spread=60), users=USERS)
