@@ -65,7 +65,8 @@ class Conservative(Permission):
             starts = self._starts[columns.number]
         first = float(starts.min())
         while first <= now:
-            due = (self._starts[columns.number] <= now).nonzero()[0]
+            # a job that came back into the queue has a row of its own where it was
+            due = (columns.waiting & (self._starts[columns.number] <= now)).nonzero()[0]
             yield from self._start_due(now, [columns.jobs[row] for row in due], machine)
             if again := self._has_room:  # some may not start now: others may take their places
                 self._update(now, queue)

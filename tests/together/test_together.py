@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from batsched_py.plugins.plugins import RIGID
 from together import checks
-from together.worlds import ACTING, MODELS, POLICIES, World, worlds
+from together.worlds import ACTING, MODELS, POLICIES, Machine, Partition, World, worlds
 
 NB_WORLDS = settings().max_examples // 12
 """Of each policy and each user model."""
@@ -24,6 +24,68 @@ one = settings(max_examples=1, suppress_health_check=list(HealthCheck))
 def busy_worlds(**of: Any) -> st.SearchStrategy[World]:
     """Worlds in which jobs meet; hypothesis begins with three jobs on one processor."""
     return worlds(**of).filter(lambda world: world.nb_jobs > 3 and world.nodes > 1)
+
+
+FOUND = [
+    World(
+        policy="conservative",  # a job that an outage held back was due twice
+        policy_options={},
+        users=ACTING,
+        user_options={"chains": 1},
+        nb_jobs=66,
+        seed=85,
+        gaps=(1,),
+        lengths=(0, 0, 60),
+        begins=0,
+        nodes=9,
+        machine=Machine(
+            cores=3,
+            count=3,
+            partitions=(
+                Partition((0, 2), False, ()),
+                Partition((0, 0), True, ()),
+                Partition((1, 1), True, (("tier", 1),)),
+            ),
+            outages=((370, 390, 1, True), (10, 220, 2, True)),
+        ),
+        sites=None,
+        walltime="double",
+        settings={
+            "profile": "delay",
+            "shake": 1,
+            "speed_factor": 1.0,
+            "runtime": "cut-at-request",
+        },
+    ),
+    World(
+        policy="multifactor",  # it kept withdrawn jobs among its new ones
+        policy_options={},
+        users=ACTING,
+        user_options={},
+        nb_jobs=66,
+        seed=0,
+        gaps=(0, 1, 400),
+        lengths=(1, 1, 2, 5, 30),
+        begins=0,
+        nodes=2,
+        machine=None,
+        sites="s0:2",
+        walltime="requested",
+        settings={
+            "profile": "delay",
+            "speed_factor": 1.0,
+            "runtime": "cut-at-request",
+            "homes": "user",
+            "split": None,
+        },
+    ),
+]
+"""Worlds that showed faults."""
+
+
+@pytest.mark.parametrize("world", FOUND, ids=lambda world: world.policy)
+def test_where_faults_were(world: World) -> None:
+    checks.check_policy(world)
 
 
 def of_users(*models: str | None) -> pytest.MarkDecorator:

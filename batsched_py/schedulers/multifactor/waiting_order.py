@@ -118,11 +118,17 @@ class WaitingOrder:
         entry = self._entry_of.pop(job.number, None)
         if entry is not None:
             del self.entries[bisect_left(self.entries, entry)]
-            sizes, user = self._sizes[job.partition], self._priority.user_of(job)
-            del sizes[bisect_left(sizes, job.size)]
-            self._users[user] -= 1
-            if not self._users[user]:
-                del self._users[user]
+        elif job in self._unsorted:
+            self._unsorted.remove(job)
+        else:
+            if job in self._news:
+                self._news.remove(job)
+            return
+        sizes, user = self._sizes[job.partition], self._priority.user_of(job)
+        del sizes[bisect_left(sizes, job.size)]
+        self._users[user] -= 1
+        if not self._users[user]:
+            del self._users[user]
 
     def list_jobs(self, now: float, queue: WaitingQueue) -> list[Job]:
         """Return the jobs in the order of ``now`` without changing the stored order."""
