@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from copy import copy
-from math import nan
+from math import inf, nan
 from typing import Any
 
 import pytest
 
+from batsched_py import Withdraw
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.decisions import Decision, Kill, Start
@@ -181,3 +182,38 @@ def test_batsim5_aborts_on_a_second_kill(version: str, times: int) -> None:
     aborts = pytest.raises(InvariantError, match=r"\.py:\d+.*killed twice")
     with aborts if (version, times) == ("5", 2) else nullcontext():
         process.answer(m.Message(1.0, [submitted("b", now=1.0)]))
+
+
+class Dilates(Fcfs):
+    """Lets jobs run twice as long."""
+
+    def dilates(self, sites: Any) -> bool:
+        return True
+
+    def schedule(self, now: float, queue: Any, machine: Any) -> Iterator[Decision]:
+        for job in queue:
+            yield Start(job, dilation=2.0)
+
+
+class KillsTwice(Rigid):
+    """Users who submit a job, and kill it twice a second later."""
+
+    def next_submission(self) -> float:
+        return self._next if self._next < 2 else inf
+
+    def jobs_to_submit(self, now: float) -> list[Any]:
+        self._next += 1
+        return [Withdraw("a", kill=True)] * 2 if now else self._jobs
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_users_may_kill_a_job_twice(version: str) -> None:
+    """Also one that runs under another name, since it runs longer; Batsim 5 is told once."""
+    jobs = [WorkloadJob(id="a", submit_time=0.0, size=1, profile="p", walltime=10.0)]
+    profiles = {"p": {"type": "delay", "delay": 9.0}}
+    users = KillsTwice(Workload(name="w", nb_res=4, jobs=jobs, profiles=profiles))
+    process = DecisionProcess(Dilates(), users, six_decimals=True)
+    process.answer(begin(**VERSIONS[version]))
+    reply = process.answer(m.Message(1.0, [m.RequestedCall(timestamp=1.0)]))
+    kills = [event for event in reply.events if isinstance(event, m.KillJob)]
+    assert len(kills) == (1 if version == "5" else 2)
