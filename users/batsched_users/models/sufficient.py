@@ -352,7 +352,7 @@ def _check_names(
                 f"neither 'sufficient' nor its model {model!r} has an option called {name!r}"
                 f"{did_you_mean(name, names)}; there are: {', '.join(names)}"
             )
-    for name in sorted(set(own) & set(accepted) - {"seed"}):
+    for name in sorted(set(own) & set(accepted) - {"seed", "model"}):
         if said[name] != own[name]:
             raise UsageError(
                 f"{name}={said[name]}: is an option of 'sufficient', and of {model!r} too: give "
