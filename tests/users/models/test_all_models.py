@@ -58,6 +58,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "synthetic": {"jobs": 100},
 }
 """Small settings of the models, for a log of some weeks."""
+WITHOUT_CHANCE = ("adjusted", "feedback", "recorded_dependencies")
+IF_JOBS_WAIT = ("deadline", "resubmits", "withdraws")
+"""Models whose chance decides only what happens to waiting jobs."""
 GENERATIVE = ("site", "tbuos", "resampled", "weekly")
 
 MODELS = sorted(set(plugins.list_names(plugins.USERS)))
@@ -109,15 +112,16 @@ def test_same_seed_same_jobs(model: str, log: Workload, tmp_path: Path) -> None:
         return [(p.job.id, p.submit, p.job.size, p.job.user) for p in play_model(users)]
 
     assert jobs(1) == jobs(1)
-    if model not in ("adjusted", "feedback"):  # these know no chance
+    if model not in (*WITHOUT_CHANCE, *IF_JOBS_WAIT):
         assert jobs(1) != jobs(2)
 
 
 @pytest.mark.parametrize(
     ("model", "options"),
     [
-        *((model, {}) for model in MODELS),
+        *((model, {}) for model in MODELS if model != "resubmits"),  # it reacts to withdrawals
         ("sufficient", {"model": "rigid"}),
+        ("withdraws", {"model": "feedback"}),
         ("population", {"file": "open.toml"}),
     ],
 )
