@@ -64,10 +64,10 @@ class WaitingJobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 def find_waiting_jobs(log: SwfLog, *, after_own_end: float | None = None) -> WaitingJobs:
     """Return the jobs of a log whose waits are known, without interactive ones.
 
-    Other jobs without run time are left out. A log that records no withdrawal in its last 30 days or more is cut at its last one.
-    Withdrawals less than ``after_own_end`` seconds after the end of a job of the same user (None:
-    no limit) count as censored: they may be those of programs. Raises :class:`InputError` for a log
-    without withdrawn jobs or without users.
+    Other jobs without run time are left out. A log that records no withdrawal in its last 30 days
+    or more is cut at its last one. Withdrawals at most ``after_own_end`` seconds after the end of a
+    job of the same user (None: no limit) count as censored: programs may have made them. Raises
+    :class:`InputError` for a log without withdrawn jobs or without users.
     """
     run, wait, user = map(log.column, ("run_time", "wait_time", "user"))
     withdrawn = log.withdrawn
