@@ -10,7 +10,7 @@ import pytest
 from batsched_studies.filled_page import read_data
 from batsched_studies.withdrawals import page
 from batsched_studies.withdrawals.exact_queue import CASES, OF_FCFS, POLICIES, Mean, compare_queue
-from batsched_studies.withdrawals.logs import LOGS, measure_log
+from batsched_studies.withdrawals.logs import LOGS, Replay, measure_log
 
 
 @pytest.mark.slow
@@ -18,7 +18,7 @@ def test_the_page_from_few_jobs(shared: Path, tmp_path: Path) -> None:
     queues = {("E", "fcfs"): compare_queue(CASES["E"], "fcfs", 600, 1)}
     assert all(isfinite(mean.distance) for mean in queues["E", "fcfs"].values())
     facts = measure_log("SP2", shared / "swf")
-    page.make_page(queues, {"SP2": facts}).write(tmp_path / "withdrawals.md")
+    page.make_page(queues, {"SP2": facts}, Replay(10, 20, 9, 21)).write(tmp_path / "withdrawals.md")
     text = (tmp_path / "withdrawals.md").read_text()
     assert "{{" not in text
     assert "| SP2 | 5,671 of 59,705 | 3,139 |" in text

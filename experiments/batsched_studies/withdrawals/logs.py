@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from batsched_py import simulate
+from batsched_py.protocol.batsim_jobs_columns import WITHDRAWN
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload.logs.swf import read_swf
 from batsched_studies.filled_page import Row
@@ -47,6 +49,38 @@ class LogFacts(NamedTuple):
     rows: list[Row]
     """Rows with the columns :data:`HEADER`."""
     prediction: Prediction
+
+
+class Replay(NamedTuple):
+    """Per cent of jobs and of requested work that are withdrawn, simulated and recorded."""
+
+    jobs: float
+    work: float
+    recorded_jobs: float
+    recorded_work: float
+
+
+def replay_sp2(folder: Path) -> Replay:
+    """Simulate SP2 under EASY with users who withdraw jobs, and with drawn run times of others.
+
+    The run times of jobs that were withdrawn in the log are drawn from completed jobs.
+    """
+    path = folder / f"{LOGS['SP2'][0]}.swf.gz"
+    log = read_swf(path)
+    done = simulate(
+        path, scheduler="easy", users="withdraws", withdrawn="impute", walltime="requested", seed=1
+    ).jobs
+    withdrawn = (done.final_state == WITHDRAWN).to_numpy()
+    work = (done.requested_number_of_resources * done.requested_time).to_numpy()
+    known = log.column("requested_time") > 0
+    recorded = np.where(known, log.sizes * log.column("requested_time"), 0.0)
+    shares = (
+        withdrawn.mean(),
+        work[withdrawn].sum() / work.sum(),
+        log.withdrawn.mean(),
+        recorded[log.withdrawn].sum() / recorded.sum(),
+    )
+    return Replay(*(100 * float(share) for share in shares))
 
 
 def measure_log(name: str, folder: Path) -> LogFacts:

@@ -12,7 +12,14 @@ from pathlib import Path
 
 from batsched_studies.filled_page import DOCS, Row, WrittenPage, fill_template, format_lines
 from batsched_studies.withdrawals.exact_queue import CASES, POLICIES, Mean, compare_queue
-from batsched_studies.withdrawals.logs import HEADER, LOGS, LogFacts, measure_log
+from batsched_studies.withdrawals.logs import (
+    HEADER,
+    LOGS,
+    LogFacts,
+    Replay,
+    measure_log,
+    replay_sp2,
+)
 
 PAGE = DOCS / "validation" / "withdrawals.md"
 TEXT = Path(__file__).with_name("template.md")
@@ -23,8 +30,8 @@ Queues = Mapping[tuple[str, str], Mapping[str, Mean]]
 """The means of each case and policy, by name."""
 
 
-def measure(shared: Path, workers: int) -> tuple[Queues, dict[str, LogFacts]]:
-    """Simulate all queues and measure all logs, in several processes."""
+def measure(shared: Path, workers: int) -> tuple[Queues, dict[str, LogFacts], Replay]:
+    """Simulate all queues and a log, and measure all logs, in several processes."""
     pairs = list(product(CASES, POLICIES))
     with ProcessPoolExecutor(workers) as pool:
         queues = {
@@ -32,13 +39,15 @@ def measure(shared: Path, workers: int) -> tuple[Queues, dict[str, LogFacts]]:
             for pair in pairs
         }
         logs = {name: pool.submit(measure_log, name, shared / "swf") for name in LOGS}
+        replay = pool.submit(replay_sp2, shared / "swf")
         return (
             {pair: future.result() for pair, future in queues.items()},
             {name: future.result() for name, future in logs.items()},
+            replay.result(),
         )
 
 
-def make_page(queues: Queues, logs: Mapping[str, LogFacts]) -> WrittenPage:
+def make_page(queues: Queues, logs: Mapping[str, LogFacts], replay: Replay) -> WrittenPage:
     """Return docs/validation/withdrawals.md and its data."""
     means = [mean for found in queues.values() for mean in found.values()]
     parts = {
@@ -46,6 +55,7 @@ def make_page(queues: Queues, logs: Mapping[str, LogFacts]) -> WrittenPage:
         "nb_means": len(means),
         "farthest": f"{max(abs(mean.distance) for mean in means):.1f}",
         "largest_error": f"{100 * max(mean.error / mean.exact for mean in means):.1f}",
+        **{name: f"{share:.1f}" for name, share in replay._asdict().items()},
         "queues": format_lines(_make_queue_lines(queues)),
         "logs": format_lines(_make_log_lines(logs)),
     }

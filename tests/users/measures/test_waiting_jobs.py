@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, log
 from pathlib import Path
 
 import msgspec
@@ -146,31 +146,36 @@ def test_fit_is_exact_for_a_product() -> None:
 # Published tables -------------------------------------------------------------------------------
 
 # Jobs, withdrawn, events, users who withdraw; per cent withdrawn by 1 min to 48 h; withdrawn jobs
-# per 1,000 job-hours by age; share of events with another submission within 10 min
+# per 1,000 job-hours by age; share of events with another submission within 10 min;
+# second half observed / expected by one rate, by age, by the last visible act
 LOGS = {
     "SDSC-SP2-1998-4.2-cln": (
         (59_705, 5_671, 3_139, 280),
         (2.0, 8.2, 11.9, 14.7, 17.5, 26.2, 30.9),
         (1131, 459, 52, 11, 4.4, 10.1, 3.0, 1.3),
         62,
+        (0.53, 0.98, 0.92),
     ),
     "SDSC-BLUE-2000-4.2-cln": (
         (133_396, 10_532, 6_589, 370),
         (1.1, 4.6, 7.2, 9.9, 12.4, 15.0, 18.1),
         (638, 254, 34, 10, 3.7, 2.5, 1.6, 1.1),
         57,  # 61 with submissions to the interactive queue
+        (0.51, 0.61, 0.71),
     ),
     "SDSC-DS-2004-2.1-cln": (
         (89_376, 10_861, 5_288, 338),
         (1.8, 8.0, 13.2, 17.2, 21.1, 26.7, 31.5),
         (1057, 462, 71, 17, 6.2, 6.0, 2.8, 1.6),
         63,  # 64 with submissions to the interactive queue
+        (0.77, 0.87, 0.84),
     ),
     "CEA-Curie-2011-2.1-cln": (
         (310_270, 10_276, 5_278, 423),
         (1.8, 6.5, 10.5, 13.7, 16.5, 21.6, 27.8),
         (1053, 346, 58, 13, 4.2, 5.0, 3.8, 2.0),
         68,
+        (0.75, 0.71, 0.78),
     ),
 }
 
@@ -178,10 +183,10 @@ LOGS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOGS)
 def test_published_tables(shared: Path, name: str) -> None:
-    log = read_swf(shared / "swf" / f"{name}.swf.gz")
+    records = read_swf(shared / "swf" / f"{name}.swf.gz")
     own = 5.0 if name.startswith("CEA") else None
-    jobs = find_waiting_jobs(log, after_own_end=own)
-    numbers, shares, hazards, again = LOGS[name]
+    jobs = find_waiting_jobs(records, after_own_end=own)
+    numbers, shares, hazards, again, ratios = LOGS[name]
     events = find_events(jobs)
     users = len(np.unique(jobs.user[jobs.withdrawn]))
     assert (len(jobs.wait), jobs.withdrawn.sum(), len(events), users) == numbers
@@ -201,9 +206,13 @@ def test_published_tables(shared: Path, name: str) -> None:
         assert by_step == pytest.approx([1381, 303, 56, 18, 9.0, 2.7, 2.0, 1.4], rel=0.09)
         kinds = [sum(a.kind == kind for a in soon) / len(soon) for kind in ("same", "smaller")]
         assert kinds == pytest.approx([0.51, 0.29], abs=0.02)
-        assert learn_withdrawals(log) == read_habits("sdsc_sp2")
+        assert learn_withdrawals(records) == read_habits("sdsc_sp2")
     prediction = predict_second_half(jobs)
+    assert (prediction.constant, prediction.by_age, prediction.by_absence) == pytest.approx(
+        ratios, abs=0.035
+    )
     assert 0.6 < prediction.by_absence_and_hours < 1.4
+    assert abs(log(prediction.by_absence_and_hours)) < abs(log(prediction.constant))
     assert prediction.gain > 2  # nats for each event, over one constant rate
 
 

@@ -198,9 +198,9 @@ class Prediction(msgspec.Struct, frozen=True):
     """Events of the second half of a log, observed / expected from the first half."""
 
     constant: float
-    """With one rate for all waiting jobs."""
+    """With one rate for all waiting jobs, in the first three days of their waits."""
     by_age: float
-    """With rates by age in the steps of AGES."""
+    """With rates by age in the steps of AGES, in the same days."""
     by_absence: float
     """With rates by the time since the user's last visible act in the steps of ABSENCES."""
     by_absence_and_hours: float
@@ -218,19 +218,21 @@ def predict_second_half(jobs: WaitingJobs) -> Prediction:
     early = np.arange(len(jobs.submit)) < len(jobs.submit) // 2
     first, second = jobs.select(early), jobs.select(~early)
     observed = len(find_events(second))
-    (counts, hours), (_, more_hours) = _events_by_age(first), _events_by_age(second)
+    (counts, hours), (more_counts, more_hours) = _events_by_age(first), _events_by_age(second)
     (acts, presence), (_, more_presence) = measure_by_absence(first), measure_by_absence(second)
     rates, night, weekend = fit_rates(acts, presence)
     steps = acts.sum(axis=(1, 2)) / presence.sum(axis=(1, 2))
     factors = np.array([[1.0, weekend], [night, night * weekend]])
     by_hours = (more_presence * HOUR * factors).sum(axis=(1, 2)) @ rates
+    days, more_days = hours[:-1].sum(), more_hours[:-1].sum()
+    in_days = counts[:-1].sum(), more_counts[:-1].sum()
     constant = counts.sum() / hours.sum()
     gain = _likelihood(rates * HOUR, factors, second, by_hours) - _constant_likelihood(
         constant, second, more_hours.sum()
     )
     return Prediction(
-        constant=float(observed / (constant * more_hours.sum())),
-        by_age=float(observed / (more_hours @ (counts / hours))),
+        constant=float(in_days[1] / (in_days[0] / days * more_days)),
+        by_age=float(in_days[1] / (more_hours[:-1] @ (counts / hours)[:-1])),
         by_absence=float(observed / (more_presence.sum(axis=(1, 2)) @ steps)),
         by_absence_and_hours=float(observed / by_hours),
         gain=gain / observed,
