@@ -88,7 +88,7 @@ class Wrapper:
         if ask_next_due(self.inner) > now:
             return []
         acts = self.inner.jobs_to_submit(now)
-        if type(acts) is list and acts:  # mostly; whoever simulates checks what is in it
+        if type(acts) is list and acts:  # mostly; the simulation checks what is in it
             return acts
         return take_submissions(self.inner, now, jobs=acts)
 
