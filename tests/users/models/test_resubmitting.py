@@ -223,4 +223,6 @@ def test_recorded_dependencies_by_hand() -> None:
         1,
     )
     assert RecordedDependencies.follows_dependencies
+    assert Deadline(log, model=FILE["recorded"]).follows_dependencies
+    assert not Deadline(log).follows_dependencies
     assert RecordedDependencies(BLOCKED).statistics()["following"] == 0

@@ -181,6 +181,11 @@ class Sufficient:
         """Whether the users of the wrapped model react."""
         return reacts(self._inner)
 
+    @property
+    def follows_dependencies(self) -> bool:
+        """Whether the wrapped model follows the recorded dependencies of a log."""
+        return bool(getattr(self._inner, "follows_dependencies", False))
+
     def next_submission(self) -> float:
         """Return the time of the next new or delayed job, inf if there is none."""
         held = self._held[0][0] if self._held else inf

@@ -71,6 +71,11 @@ class Wrapper:
         """Whether the wrapped model submits jobs in place of the log's."""
         return makes_up_jobs(self.inner)
 
+    @property
+    def follows_dependencies(self) -> bool:
+        """Whether the wrapped model follows the recorded dependencies of a log."""
+        return bool(getattr(self.inner, "follows_dependencies", False))
+
     def begin(self, site: SiteView) -> None:
         """Pass on what users see of the site."""
         self._tell("begin", site)
