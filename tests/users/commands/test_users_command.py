@@ -14,6 +14,7 @@ import pytest
 from batsched_py.plugins import plugins
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_py.workload.logs.swf import read_swf
+from batsched_users.behaviour.withdrawal_habits import read_habits
 from batsched_users.models.weekly import read_parameters
 from batsched_users.sessions.delimitation import Delimitation, partition
 from batsched_users.sessions.graph_summary import summarise_graphs
@@ -75,6 +76,25 @@ def test_learn_weekly_writes_parameters_that_the_model_reads(tmp_path: Path) -> 
     done = run(tmp_path, "learn", "weekly", "sample", "-o", "w.json", "--per", "user")
     assert done.returncode == 0, done.stderr
     assert len(read_parameters(tmp_path / "w.json").classes) == 46
+
+
+def test_learn_withdrawals_of_a_simulated_log(tmp_path: Path) -> None:
+    """Withdrawn jobs go into a log with their waits, from which habits are learned."""
+    options = ("--users", "withdraws", "-U", "rate=5", "--swf", "out.swf", "-e", "x")
+    simulated = command(tmp_path, "simulate", "sample", "--scheduler", "fcfs", *options)
+    assert simulated.returncode == 0, simulated.stderr
+    done = run(tmp_path, "learn", "withdrawals", "out.swf", "-o", "habits.json")
+    assert done.returncode == 0, done.stderr
+    assert "withdrawn by 1 h" in done.stdout
+    assert "-U habits=habits.json" in done.stderr
+    habits = read_habits(tmp_path / "habits.json")
+    withdrawn = int(habits.source.split()[1])
+    log = read_swf(tmp_path / "out.swf")
+    assert log.withdrawn.sum() == (tmp_path / "x_jobs.csv").read_text().count(",WITHDRAWN,")
+    assert withdrawn == (log.withdrawn & (log.column("user") >= 0)).sum() > 500
+    done = run(tmp_path, "learn", "withdrawals", "sample", "-o", "none.json")
+    assert done.returncode == 1
+    assert "no withdrawn job" in done.stderr
 
 
 def test_learn_think_times_prints_both_fits_and_the_published_one(tmp_path: Path) -> None:

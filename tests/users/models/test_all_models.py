@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from batsched_py import Workload
+from batsched_py import Workload, simulate
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import BatschedError
+from batsched_py.model.user_model import WITHDRAWN
 from batsched_py.plugins import plugins
 from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
@@ -58,6 +59,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "synthetic": {"jobs": 100},
 }
 """Small settings of the models, for a log of some weeks."""
+WITHOUT_CHANCE = ("adjusted", "feedback", "recorded_dependencies")
+IF_JOBS_WAIT = ("deadline", "resubmits", "withdraws")
+"""Models whose chance decides only what happens to waiting jobs."""
 GENERATIVE = ("site", "tbuos", "resampled", "weekly")
 
 MODELS = sorted(set(plugins.list_names(plugins.USERS)))
@@ -109,15 +113,16 @@ def test_same_seed_same_jobs(model: str, log: Workload, tmp_path: Path) -> None:
         return [(p.job.id, p.submit, p.job.size, p.job.user) for p in play_model(users)]
 
     assert jobs(1) == jobs(1)
-    if model not in ("adjusted", "feedback"):  # these know no chance
+    if model not in (*WITHOUT_CHANCE, *IF_JOBS_WAIT):
         assert jobs(1) != jobs(2)
 
 
 @pytest.mark.parametrize(
     ("model", "options"),
     [
-        *((model, {}) for model in MODELS),
+        *((model, {}) for model in MODELS if model != "resubmits"),  # it reacts to withdrawals
         ("sufficient", {"model": "rigid"}),
+        ("withdraws", {"model": "feedback"}),
         ("population", {"file": "open.toml"}),
     ],
 )
@@ -145,6 +150,25 @@ def test_jobs_last_where_those_of_the_log_do(model: str, tmp_path: Path) -> None
     rules = make_rules(first=600, drop="zero-runtime", profile="delay")
     users = make(model, load_workload(SAMPLE_LOG, rules), tmp_path, seed=1)
     assert {users.profiles[p.job.profile]["type"] for p in play_model(users)} == {"delay"}
+
+
+@pytest.mark.parametrize("model", [model for model in MODELS if model != "withdraws"])
+def test_users_of_every_model_may_withdraw_jobs(model: str, tmp_path: Path) -> None:
+    """Each job is withdrawn or runs; those who wait for a withdrawn job go on."""
+    options = {"model": model, "model_options": options_of(model, tmp_path)}
+    impatient = {"clock": "job", "mean_patience": 60.0}
+    kinds = {"users": "withdraws", "first": 400, "node_factor": 0.3, "scheduler": "fcfs"}
+    alone = simulate(
+        SAMPLE_LOG, **(kinds | {"users": model}), user_options=options_of(model, tmp_path)
+    )
+    jobs = simulate(SAMPLE_LOG, **kinds, user_options=options | impatient).jobs
+    withdrawn = jobs.final_state == WITHDRAWN
+    assert withdrawn.any()
+    assert jobs.starting_time[withdrawn].isna().all()
+    assert (jobs.withdrawal_time >= jobs.submission_time)[withdrawn].all()
+    assert jobs.final_state.notna().all()
+    if model in ("adjusted", "distribution", "feedback", "fluid", "recorded_dependencies"):
+        assert set(jobs.job_id) == set(alone.jobs.job_id)
 
 
 @pytest.mark.parametrize("model", ["site", "synthetic", "weekly"])

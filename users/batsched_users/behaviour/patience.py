@@ -98,7 +98,7 @@ class WeekClock:
         return weeks * self._week + self._read[at] + (local - self._begins[at]) * self._speeds[at]
 
     def find_time(self, shown: float) -> float:
-        """Return the first time at which the clock shows ``shown``; inf if it stands still."""
+        """Return a time at which the clock shows ``shown`` (seconds); inf if it stands still."""
         if not self._week:
             return inf
         weeks, rest = divmod(shown, self._week)

@@ -11,6 +11,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp, make_group
 from batsched_py.files.writers import keep_inputs, make_folder_of
 from batsched_py.support.terminal_text import print_table, say
+from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload.conversion_rules import Rules, make_rules
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_users.commands.output import stem
@@ -99,6 +100,56 @@ def weekly(
     users = sum(user_class.count for user_class in parameters.classes)
     say(f"{workload.name}: {users} users, classes: {len(parameters.classes)}")
     say(f"wrote {output}; use it with --users weekly -U parameters={output}")
+
+
+@learn.command("withdrawals", cls=CommandHelp)
+def withdrawals(
+    source: Annotated[
+        str, typer.Argument(metavar="LOG", help="SWF log: a file, or a name of `logs list`.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE.json", help="File to write.")
+    ],
+    after_own_end: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.0,
+            help="Leave out withdrawals up to SECONDS after the end of a job of the same user, "
+            "which programs may have made.",
+        ),
+    ] = None,
+    skip_bad_lines: o.SkipBadLines = False,
+    log_dir: o.LogDirs = None,
+) -> None:
+    """Learn how often users withdraw waiting jobs, for the user models `withdraws` and `resubmits`.
+
+    The log must have withdrawn jobs: status 5, no run time, and the wait until the withdrawal. The
+    command also prints the share of jobs withdrawn by age, where a start censors (Kaplan-Meier).
+    """
+    from batsched_py.workload.logs.swf import read_swf
+    from batsched_users.behaviour.withdrawal_habits import write_habits
+    from batsched_users.learning.learn_withdrawals import learn_withdrawals
+    from batsched_users.measures.waiting_jobs import estimate_share_withdrawn, find_waiting_jobs
+
+    make_folder_of(output)
+    path = find_log(source, log_dir or [])
+    keep_inputs(output, path)
+    log = read_swf(path, skip_bad_lines=skip_bad_lines)
+    habits = learn_withdrawals(log, after_own_end=after_own_end)
+    write_habits(output, habits)
+    shares = estimate_share_withdrawn(
+        find_waiting_jobs(log, after_own_end=after_own_end), list(_AGES.values())
+    )
+    say(habits.source)
+    rows = [
+        (f"withdrawn by {age}", f"{share:.1%}") for age, share in zip(_AGES, shares, strict=True)
+    ]
+    print_table(("", "share of jobs"), rows, numeric=("share of jobs",))
+    say(f"wrote {output}; use it with --users withdraws -U habits={output}")
+
+
+_AGES = {"1 min": MINUTE, "10 min": 10 * MINUTE, "1 h": HOUR, "4 h": 4 * HOUR, "1 day": DAY}
 
 
 @learn.command("think-times", cls=CommandHelp)

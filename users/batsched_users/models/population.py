@@ -140,6 +140,11 @@ class Population:
         """Whether any member reacts; None if unknown, as some members do not declare it."""
         return any_reacts(reacts(group.model) for group in self._groups)
 
+    @property
+    def follows_dependencies(self) -> bool:
+        """Whether a member follows the recorded dependencies of a log."""
+        return any(getattr(group.model, "follows_dependencies", False) for group in self._groups)
+
     def next_submission(self) -> float:
         """Return the time of the next submission of any member, inf if none is planned."""
         return min(group.due() for group in self._groups)

@@ -26,7 +26,6 @@ class RecordedDependencies:
     Source: Chapin et al., JSSPP 1999, section 2.3 (fields 17 and 18).
     """
 
-    reacts = True
     follows_dependencies = True
     """Whether the model uses fields 17 and 18 of a log, which others leave out."""
 
@@ -51,6 +50,8 @@ class RecordedDependencies:
                 self._nb_backward += 1
             self._due.append((job.submit_time, rank, job))
         heapify(self._due)
+        self.reacts = self._nb_following > 0
+        """Whether any job follows another one."""
 
     def next_submission(self) -> float:
         """Return the time of the next planned submission, inf if none is planned."""

@@ -181,6 +181,11 @@ class Sufficient:
         """Whether the users of the wrapped model react."""
         return reacts(self._inner)
 
+    @property
+    def follows_dependencies(self) -> bool:
+        """Whether the wrapped model follows the recorded dependencies of a log."""
+        return bool(getattr(self._inner, "follows_dependencies", False))
+
     def next_submission(self) -> float:
         """Return the time of the next new or delayed job, inf if there is none."""
         held = self._held[0][0] if self._held else inf
@@ -352,7 +357,7 @@ def _check_names(
                 f"neither 'sufficient' nor its model {model!r} has an option called {name!r}"
                 f"{did_you_mean(name, names)}; there are: {', '.join(names)}"
             )
-    for name in sorted(set(own) & set(accepted) - {"seed"}):
+    for name in sorted(set(own) & set(accepted) - {"seed", "model"}):
         if said[name] != own[name]:
             raise UsageError(
                 f"{name}={said[name]}: is an option of 'sufficient', and of {model!r} too: give "

@@ -97,11 +97,25 @@ class Withdraws(Wrapper):
         return min(self._clock.find_due(), ask_next_due(self.inner))
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob | Withdraw]:
-        """Yield the submissions and withdrawals of the wrapped model, then those of its users."""
-        for item in self.take_inner(now):
-            if isinstance(item, WorkloadJob):
-                self._clock.submitted(now, item)
-            yield item
+        """Return what the wrapped model does, then the withdrawals of its users."""
+        acts = self.take_inner(now)
+        if type(acts) is not list:
+            return self._follow(now, acts)
+        for act in acts:
+            if isinstance(act, WorkloadJob):
+                self._clock.submitted(now, act)
+        if self._clock.find_due() > now:
+            return acts
+        return [*acts, *map(Withdraw, self._clock.decide(now))]
+
+    def _follow(
+        self, now: float, acts: Iterable[WorkloadJob | Withdraw]
+    ) -> Iterator[WorkloadJob | Withdraw]:
+        """Do the same for acts that come one by one, maybe without end."""
+        for act in acts:
+            if isinstance(act, WorkloadJob):
+                self._clock.submitted(now, act)
+            yield act
         yield from map(Withdraw, self._clock.decide(now))
 
     def job_started(self, now: float, job: StartedJob) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -71,6 +71,11 @@ class Wrapper:
         """Whether the wrapped model submits jobs in place of the log's."""
         return makes_up_jobs(self.inner)
 
+    @property
+    def follows_dependencies(self) -> bool:
+        """Whether the wrapped model follows the recorded dependencies of a log."""
+        return bool(getattr(self.inner, "follows_dependencies", False))
+
     def begin(self, site: SiteView) -> None:
         """Pass on what users see of the site."""
         self._tell("begin", site)
@@ -83,10 +88,14 @@ class Wrapper:
         """Return the submissions and withdrawals of the wrapped model."""
         return self.take_inner(now)
 
-    def take_inner(self, now: float) -> Iterator[WorkloadJob | Withdraw]:
-        """Yield what the wrapped model does at ``now``, nothing if it is not due."""
-        if ask_next_due(self.inner) <= now:
-            yield from take_submissions(self.inner, now)
+    def take_inner(self, now: float) -> Iterable[WorkloadJob | Withdraw]:
+        """Return what the wrapped model does at ``now``, nothing if it is not due."""
+        if ask_next_due(self.inner) > now:
+            return []
+        acts = self.inner.jobs_to_submit(now)
+        if type(acts) is list and acts:  # mostly; the simulation checks what is in it
+            return acts
+        return take_submissions(self.inner, now, jobs=acts)
 
     def job_started(self, now: float, job: StartedJob) -> None:
         """Report a start to the wrapped model, if it wants to know."""

@@ -1,0 +1,1 @@
+"""Validation of users who withdraw waiting jobs: an exact queue, and four logs."""
