@@ -24,7 +24,7 @@ from batsched_py.options.setting_fields import (
     parse_limits,
     setting_fields,
 )
-from batsched_py.plugins.plugins import RIGID
+from batsched_py.plugins.plugins import EXTERNAL, RIGID
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
 from batsched_py.workload.conversion_rules import CHOICES, DEFAULT, PRESETS, Rules, make_rules
@@ -67,6 +67,20 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     scheduler_options: Annotated[
         Mapping[str, Any], _policy("Option of the policy.", _KEY_VALUE, ("-O",), values=_OPTION_OF)
     ] = {}
+    scheduler_command: Annotated[
+        str | None,
+        _policy(
+            "Command line of a scheduler for Batsim that decides instead of a policy. {endpoint} "
+            "or {port} is where it listens; else -s ENDPOINT is appended.",
+            "COMMAND",
+        ),
+    ] = None
+    scheduler_protocol: Annotated[
+        int, _policy("Version of Batsim that --scheduler-command speaks with.", "4|5")
+    ] = 4
+    scheduler_registers: Annotated[
+        bool, _policy("Let --scheduler-command register jobs of its own.")
+    ] = False
     users: Annotated[
         str,
         _users(
@@ -370,8 +384,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         same = {name: getattr(self, name) for name in Run.__struct_fields__}
         return Run(
             **same
+            | self._policy()
             | {
-                "scheduler_options": dict(self.scheduler_options),
                 "user_options": self._all_user_options(),
                 "rules": make_rules(
                     self.rules, **{name: getattr(self, name) for name in SINGLE_RULES}
@@ -390,6 +404,29 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                 "cool_down": parse_time(parameter("cool_down"), self.cool_down),
             }
         )
+
+    def _policy(self) -> dict[str, Any]:
+        """Return name and options of the policy; a program is the policy ``external``."""
+        command, policy = self.scheduler_command, (self.scheduler, dict(self.scheduler_options))
+        further = {
+            "protocol": (self.scheduler_protocol, 4),
+            "registers": (self.scheduler_registers, False),
+        }
+        if command is None:
+            for name, (given, default) in further.items():
+                if given != default:
+                    raise UsageError(
+                        f"{parameter(f'scheduler_{name}')} has no effect without "
+                        f"{parameter('scheduler_command')}"
+                    )
+            return {"scheduler_options": policy[1]}
+        if policy != (SETTINGS["scheduler"].default, {}):
+            raise UsageError(
+                f"{parameter('scheduler')} {policy[0]} and {parameter('scheduler_command')} "
+                f"{command}: give one of them, and options of a program in its command line"
+            )
+        options = {name: given for name, (given, default) in further.items() if given != default}
+        return {"scheduler": EXTERNAL, "scheduler_options": {"command": command, **options}}
 
     def _all_user_options(self) -> dict[str, Any]:
         options = dict(self.user_options)

@@ -26,7 +26,6 @@ from batsched_py.protocol.decision_rules import round_up_to_six_decimals
 from batsched_py.protocol.registered_jobs import RegisteredJobs
 from batsched_py.transport import Partner
 from batsched_py.units import DAY
-from batsched_py.workload.machine_description import PARTITION, MachineDescription
 from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 
 _KILLED = "COMPLETED_KILLED"
@@ -94,11 +93,10 @@ class UsersProxy(UsersSide):
         registers: bool = False,
         shows_profiles: bool = True,
         shake: int | None = None,
-        description: MachineDescription | None = None,
         budgets: Budgets = Budgets(),  # noqa: B008 - it cannot change
         nb_recorded: int = 0,
     ) -> None:
-        super().__init__(users, shake, description, budgets, nb_recorded)
+        super().__init__(users, shake, None, budgets, nb_recorded)
         self._scheduler, self._six_decimals = scheduler, six_decimals
         self._registers, self._shows_profiles = registers, shows_profiles
         self._progress = ProgressWatch(budgets, "the scheduler")
@@ -245,11 +243,6 @@ class UsersProxy(UsersSide):
         users, config = self.users, event.config
         assert users is not None
         size = event.nb_compute_resources
-        if self.description is not None and self.description.nb_processors not in (0, size):
-            raise ProtocolError(
-                f"the simulator has {size} compute resources, but the machine file says "
-                f"{self.description.nb_processors} processors"
-            )
         self._registered = registered = RegisteredJobs(event, six_decimals=self._six_decimals)
         registered.check_enabled()
         self._six_decimals = registered.six_decimals
@@ -430,12 +423,8 @@ class UsersProxy(UsersSide):
     def job_submitted(self, job: Job) -> None:
         """Show a new job to the scheduler, or reject it if it can never run."""
         description = self._descriptions.pop(job.id)
-        may_run = 0 < job.size <= self._nb_processors
-        if self.description is not None:
-            job.partition = self.description.find_place(job.extra.get(PARTITION))
-            may_run &= self.description.partitions[job.partition].admits(job.size, job.walltime)
         self._add_waiting(job)
-        if not may_run:
+        if not 0 < job.size <= self._nb_processors:
             self._reject(m.RejectJob(timestamp=self.now, job_id=job.id))
             return
         given, *_ = self._of_users[job.id]
