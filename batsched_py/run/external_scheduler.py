@@ -9,11 +9,15 @@ from typing import Any
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.model.user_model import UserModel
+from batsched_py.run.make_process import make_driver
+from batsched_py.run.resolved_machine import ResolvedMachine
+from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.external import External
 from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
 from batsched_py.transport.simulator_socket import Batsim5Socket, SimulatorSocket
 from batsched_py.transport.users_proxy import UsersProxy
+from batsched_py.workload.workload import Workload
 
 
 class ExternalScheduler:
@@ -111,6 +115,11 @@ class ExternalScheduler:
     def find_stuck_jobs(self) -> str | None:
         """Return which jobs wait while nothing runs; None if there are none, or it is unknown."""
         return None if self.proxy is None else self.proxy.find_stuck_jobs()
+
+
+def make_external(settings: ProcessSettings, workload: Workload | None) -> ExternalScheduler:
+    """Return the scheduler of others of ``settings``, and its users, who submit ``workload``."""
+    return make_driver(lambda users: ExternalScheduler, settings, workload, ResolvedMachine())
 
 
 def _connect(

@@ -14,16 +14,25 @@ class External:
 
     ``{endpoint}`` and ``{port}`` in the command stand for the place where it listens, such as
     ``tcp://127.0.0.1:28000``. Without both, ``-s ENDPOINT`` is appended. ``protocol`` is the
-    version of Batsim, 4 or 5. With ``registers`` it registers jobs itself.
+    version of Batsim, 4 or 5. With ``registers`` it registers jobs itself. ``endpoint`` is where it
+    listens if others have started it.
 
     >>> External(command="batsched -v easy_bf").protocol
     4
     """
 
-    def __init__(self, *, command: str = "", protocol: int = 4, registers: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        command: str = "",
+        protocol: int = 4,
+        registers: bool = False,
+        endpoint: str = "",
+    ) -> None:
         if protocol not in (4, 5):
             raise UsageError(f"{parameter('scheduler_protocol')} {protocol}: expected 4 or 5")
         self.command, self.protocol, self.registers = command, protocol, registers
+        self.endpoint = endpoint
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> NoReturn:
         """Raise :class:`UsageError`: the program decides, not this process."""
