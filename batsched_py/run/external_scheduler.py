@@ -17,6 +17,7 @@ from batsched_py.transport import Partner
 from batsched_py.transport.recording import Recorder
 from batsched_py.transport.simulator_socket import Batsim5Socket, SimulatorSocket
 from batsched_py.transport.users_proxy import UsersProxy
+from batsched_py.workload.logs.clock import Clock
 from batsched_py.workload.workload import Workload
 
 
@@ -35,6 +36,7 @@ class ExternalScheduler:
         sites: Any = (),
         description: Any = None,
         speed_factor: float = 1.0,
+        clock: Clock | None = None,
         **options: Any,
     ) -> None:
         for name, given in (("sites", sites), ("machine", description)):

@@ -43,24 +43,25 @@ class AddedUsers(msgspec.Struct, frozen=True):
         return describe_result(self.resolved, output, wall_time, self.external)
 
 
+def make_scheduler_settings(settings: Settings, **options: str | bool) -> Settings:
+    """Return settings with a scheduler of others as policy, and those of its options that say."""
+    given = {name: value for name, value in options.items() if value}
+    return msgspec.structs.replace(settings, scheduler=EXTERNAL, scheduler_options=given)
+
+
 def add_users(
     settings: Settings,
     log: str | None,
     log_dirs: Sequence[Path] | None,
     *,
-    command: str = "",
-    endpoint: str = "",
-    registers: bool = False,
+    endpoint: str,
+    registers: bool,
 ) -> AddedUsers | None:
     """Return users who meet the scheduler at ``endpoint``; None: the settings name none.
 
-    ``command`` starts the scheduler, if anything does. Raises :class:`UsageError` for settings that
-    make no sense.
+    Raises :class:`UsageError` for settings that make no sense.
     """
-    options = {"command": command, "endpoint": endpoint, "registers": registers}
-    given = {name: value for name, value in options.items() if value}
-    settings = msgspec.structs.replace(settings, scheduler=EXTERNAL, scheduler_options=given)
-    run = make_run(settings)
+    run = make_run(make_scheduler_settings(settings, endpoint=endpoint, registers=registers))
     workload = load_users_workload(run, log, log_dirs)
     if workload is None or log is None:
         return None
