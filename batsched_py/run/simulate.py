@@ -189,6 +189,7 @@ def _execute(
     resolved = msgspec.structs.replace(resolved, run=run)
     make_stored_run(run)  # before the simulation, as it may fail
     registers = run.dynamic or may_dilate(system.scheduler, machine.sites)
+    registers |= bool(run.scheduler == EXTERNAL and run.scheduler_options.get("registers"))
     details: dict[str, Any] | None = None
     begin = time.perf_counter()
     if run.backend == EMBEDDED:
