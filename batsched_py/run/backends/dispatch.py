@@ -73,7 +73,7 @@ def run_outside(
         write_workload(workload, folder.inputs / "workload.json", batsim5=theirs)
         write_whole(folder.inputs / "platform.xml", _platform_xml(run, machine, workload))
         scheduler = _scheduler(run, folder, record, batsim.listen_on(folder))
-        if workload.unix_start_time is not None and not run.dynamic:
+        if workload.unix_start_time is not None and not run.dynamic and run.scheduler != EXTERNAL:
             scheduler += ["--clock", f"{workload.unix_start_time!r}@{workload.time_zone}"]
         run_side_by_side(scheduler, batsim, folder, run.timeouts, progress)
         output = BatsimOutput(folder.outputs, machine.sites, batsim5=batsim5)
