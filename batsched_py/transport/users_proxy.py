@@ -6,9 +6,7 @@ simulator, and shows them to the scheduler as if they were static jobs of a work
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
-from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
@@ -21,14 +19,13 @@ from batsched_py.model.user_model import REJECTED, UserModel, find_profile
 from batsched_py.model.users_side import UsersSide
 from batsched_py.options.budgets import Budgets
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.batsim5.exact_calls import read_exact_time
-from batsched_py.protocol.decision_rules import round_up_to_six_decimals
 from batsched_py.protocol.registered_jobs import RegisteredJobs
 from batsched_py.transport import Partner
+from batsched_py.transport.hidden_ends import HiddenEnds
+from batsched_py.transport.proxy_calls import ProxyCalls
 from batsched_py.units import DAY
 from batsched_py.workload.workload import DYNAMIC, WorkloadJob
 
-_KILLED = "COMPLETED_KILLED"
 _HIDDEN_OPTIONS = ("dynamic-jobs-enabled", "dynamic-jobs-acknowledged", "profile-reuse-enabled")
 
 
@@ -53,16 +50,12 @@ class UsersProxy(UsersSide):
         "_calls",
         "_descriptions",
         "_ended",
-        "_exact_calls",
         "_forwards_profiles",
         "_handlers",
-        "_is_batsim5",
-        "_killed",
+        "_hidden",
         "_more_static_jobs",
         "_nb_jobs",
         "_nb_processors",
-        "_own_calls",
-        "_phantoms",
         "_progress",
         "_registered",
         "_registering",
@@ -79,7 +72,6 @@ class UsersProxy(UsersSide):
         "_unsent",
         "_until",
         "_waiting",
-        "_withdrawn",
         "nb_ended",
         "nb_exchanges",
     )
@@ -102,7 +94,7 @@ class UsersProxy(UsersSide):
         self._progress = ProgressWatch(budgets, "the scheduler")
         self._registered: RegisteredJobs | None = None
         self._nb_processors = self._nb_jobs = self.nb_ended = self.nb_exchanges = 0
-        self._is_batsim5 = self._forwards_profiles = self._ended = False
+        self._forwards_profiles = self._ended = False
         self._more_static_jobs = self._submissions_over = False
         self._registering = self._theirs_registering = False
         """Whether the simulator, and the scheduler, still expect that jobs are registered."""
@@ -117,19 +109,8 @@ class UsersProxy(UsersSide):
         """The users' jobs that were not shown yet."""
         self._waiting: dict[str, Job] = {}
         self._running: dict[str, Job] = {}
-        self._withdrawn: set[str] = set()
-        """Withdrawn jobs that wait for all that the scheduler knows."""
-        self._phantoms: set[str] = set()
-        """Withdrawn jobs that the scheduler has started, and of whose end it will learn."""
-        self._killed: dict[str, bool] = {}
-        """Jobs that are being killed, and whether the scheduler wants to know."""
-        self._own_calls: list[float] = []
-        """Times of the outstanding calls of the proxy: a heap."""
-        self._calls: list[tuple[float, bool]] = []
-        """All outstanding calls of Batsim 4, which does not name them, and whether they are the
-        proxy's own: a heap."""
-        self._exact_calls: Counter[str] = Counter()
-        """Outstanding calls of the scheduler at exact times of Batsim 5, by their names."""
+        self._hidden = HiddenEnds()
+        self._calls = ProxyCalls()
         self._handlers: dict[type, Callable[[Any], None]] = {
             m.SimulationBegins: self._begins,
             m.SimulationEnds: self._ends,
@@ -193,7 +174,7 @@ class UsersProxy(UsersSide):
         """Send what there is to the scheduler, and carry out what it decides."""
         events, self._shown = self._shown, []
         self._unsent.clear()
-        self._phantoms.clear()
+        self._hidden.phantoms.clear()
         self.nb_exchanges += 1
         reply = self._scheduler(m.Message(now, events))
         for decision in reply.events:
@@ -224,13 +205,10 @@ class UsersProxy(UsersSide):
         due = self._users_due
         if self._until > message.now and (self._shown or not self._users_know):
             due = min(due, self._until)
-        if due < inf and (not self._own_calls or due < self._own_calls[0]):
-            if self._six_decimals:
-                due = round_up_to_six_decimals(due)
+        if due < self._calls.next_own:
+            due = self._calls.add_own(due)
             # First, as Batsim waits for the time of each decision.
             self._reply.insert(0, m.CallMeLater(timestamp=message.now, time=due))
-            heappush(self._own_calls, due)
-            heappush(self._calls, (due, True))
         tag = message.events[-1].tag if message.events else "an empty one"
         state = (self._nb_jobs, self.nb_ended, len(self._waiting), len(self._running))
         self._progress.count_message(message.now, tag, state)
@@ -245,8 +223,9 @@ class UsersProxy(UsersSide):
         size = event.nb_compute_resources
         self._registered = registered = RegisteredJobs(event, six_decimals=self._six_decimals)
         registered.check_enabled()
-        self._six_decimals = registered.six_decimals
-        self._nb_processors, self._is_batsim5 = size, event.is_batsim5
+        self._calls.six_decimals = registered.six_decimals
+        self._calls.are_named = event.is_batsim5
+        self._nb_processors = size
         self._forwards_profiles = bool(config.get("profiles-forwarded-on-submission"))
         self._more_static_jobs = bool(event.workloads)
         self._registering, self._theirs_registering = True, self._registers
@@ -288,39 +267,12 @@ class UsersProxy(UsersSide):
         self._tell_users(job, event.job_state)
 
     def _kill_was_done(self, event: m.JobKilled) -> None:
-        """Show which jobs the scheduler has killed, without those that users have killed."""
-        shown = [job_id for job_id in event.job_ids if self._killed.pop(job_id, True)]
-        if len(shown) < len(event.job_ids):
-            progress = {
-                name: event.job_progress[name] for name in shown if name in event.job_progress
-            }
-            event = msgspec.structs.replace(event, job_ids=shown, job_progress=progress)
-        if shown:
-            self._shown.append(event)
+        if (shown := self._hidden.hide_kills(event)) is not None:
+            self._shown.append(shown)
 
     def _call_came(self, event: m.RequestedCall) -> None:
-        if not self._is_own(event):
+        if not self._calls.take_own(event):
             self._shown.append(event)
-
-    def _is_own(self, event: m.RequestedCall) -> bool:
-        """Return whether a call is the proxy's own, and forget the request."""
-        if not self._is_batsim5:
-            if not self._calls:
-                raise ProtocolError("REQUESTED_CALL: no CALL_ME_LATER is outstanding")
-            _, own = heappop(self._calls)
-            if own:
-                heappop(self._own_calls)
-            return own
-        name = event.call_id
-        if name is not None:
-            if self._exact_calls[name]:
-                self._exact_calls[name] -= 1
-                return False
-            if read_exact_time(name) not in self._own_calls:
-                return False
-        if self._own_calls:
-            heappop(self._own_calls)  # they come in the order of their times
-        return True
 
     def _notified(self, event: m.Notify) -> None:
         if event.type == "no_more_static_job_to_submit":
@@ -332,17 +284,8 @@ class UsersProxy(UsersSide):
 
     def _start(self, decision: m.ExecuteJob) -> None:
         job_id = decision.job_id
-        if job_id in self._withdrawn:
-            self._withdrawn.remove(job_id)
-            self._phantoms.add(job_id)
-            ended = m.JobCompleted(
-                timestamp=self.now,
-                job_id=job_id,
-                job_state=_KILLED,
-                return_code=-1,
-                alloc=decision.alloc,
-            )
-            self._shown.append(ended)
+        if self._hidden.is_gone(job_id):
+            self._shown.append(self._hidden.pretend_run(decision, self.now))
             return
         self._reply.append(decision)
         job = self._waiting.pop(job_id, None)
@@ -353,8 +296,8 @@ class UsersProxy(UsersSide):
             self._tell_start(job)
 
     def _reject(self, decision: m.RejectJob) -> None:
-        if decision.job_id in self._withdrawn:
-            self._withdrawn.remove(decision.job_id)
+        if self._hidden.is_gone(decision.job_id):
+            self._hidden.withdrawn.discard(decision.job_id)
             return
         self._reply.append(decision)
         job = self._waiting.pop(decision.job_id, None)
@@ -363,10 +306,7 @@ class UsersProxy(UsersSide):
             self._tell_users(job, REJECTED)
 
     def _kill(self, decision: m.KillJob) -> None:
-        gone = [name for name in decision.job_ids if self._is_gone(name)]
-        for_users = [name for name in decision.job_ids if self._killed.get(name) is False]
-        left = [name for name in decision.job_ids if name not in gone and name not in for_users]
-        self._killed.update(dict.fromkeys([*left, *for_users], True))
+        left, gone = self._hidden.kill(decision.job_ids)
         if left or not decision.job_ids:
             decision.job_ids = left
             self._reply.append(decision)
@@ -375,10 +315,7 @@ class UsersProxy(UsersSide):
 
     def _call_later(self, decision: m.CallMeLater) -> None:
         self._reply.append(decision)
-        if not self._is_batsim5:
-            heappush(self._calls, (decision.time, False))
-        elif decision.call_id is not None and read_exact_time(decision.call_id) is not None:
-            self._exact_calls[decision.call_id] += 1
+        self._calls.add_theirs(decision)
 
     def _register_for_scheduler(self, decision: m.RegisterProfile | m.RegisterJob) -> None:
         if not self._registers:
@@ -401,12 +338,8 @@ class UsersProxy(UsersSide):
             self._reply.append(decision)
 
     def _pass_unless_withdrawn(self, decision: m.SetJobMetadata | m.ChangeJobState) -> None:
-        if not self._is_gone(decision.job_id):
+        if not self._hidden.is_gone(decision.job_id):
             self._reply.append(decision)
-
-    def _is_gone(self, job_id: str) -> bool:
-        """Return whether a job was withdrawn, which the scheduler does not know."""
-        return job_id in self._withdrawn or job_id in self._phantoms
 
     # What the users do ---------------------------------------------------------------------------
 
@@ -454,11 +387,10 @@ class UsersProxy(UsersSide):
         if (event := self._unsent.pop(job.id, None)) is not None:
             self._shown.remove(event)
         else:
-            self._withdrawn.add(job.id)
+            self._hidden.withdrawn.add(job.id)
 
     def _kill_for_user(self, job: Job) -> None:
-        if job.id not in self._killed:
-            self._killed[job.id] = False
+        if self._hidden.kill_for_user(job.id):
             self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job.id]))
 
     def waiting_jobs(self) -> Iterable[Job]:
