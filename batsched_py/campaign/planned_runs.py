@@ -310,7 +310,7 @@ def _set(settings: dict[str, Any], key: str, value: Any, place: tuple[str | int,
         return
     settings.pop(key, None)
     for name, given in value.options.items():
-        settings[f"scheduler_{name}"] = _checked(f"scheduler_{name}", given, place)
+        settings[f"{key}_{name}"] = _checked(f"{key}_{name}", given, place, key)
 
 
 def _name_table(table: tuple[str | int, ...]) -> str:

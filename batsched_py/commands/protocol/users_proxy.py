@@ -20,6 +20,7 @@ from batsched_py.errors import UsageError
 from batsched_py.files.writers import find_temporary_folder, make_folder_of
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import Run, Timeouts
+from batsched_py.support.signals import stop_signals
 from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _converse_with_program(
     folder = None if around.prefix else mkdtemp(prefix="batsched-", dir=find_temporary_folder())
     log = Path(f"{around.prefix}_scheduler.log" if folder is None else f"{folder}/scheduler.log")
     make_folder_of(log)
-    with start_scheduler(command, log.resolve(), Timeouts()) as program:
+    with stop_signals(), start_scheduler(command, log.resolve(), Timeouts()) as program:
         c.converse(
             lambda at, stack: _Proxy(
                 run, workload, at, stack, around, program.endpoint, program.check
