@@ -50,7 +50,9 @@ def simulate_for_program(
         place = Path(folder or mkdtemp(prefix="batsched-run-", dir=find_temporary_folder()))
         place.mkdir(parents=True, exist_ok=True)
         log = place.resolve() / "scheduler.log"
-        program = stack.enter_context(start_scheduler(policy.command, log, run.timeouts))
+        program = stack.enter_context(
+            start_scheduler(policy.command, log, run.timeouts, external.notes.append)
+        )
         connection = stack.enter_context(ExitStack())  # which ends before the program must
         external.set_place(
             connection, program.endpoint, run.timeouts.run, exact=is_batsim5, watch=program.check
@@ -64,6 +66,6 @@ def simulate_for_program(
         if record is not None:
             partner = record_messages(partner, connection.enter_context(Recorder(record)))
         output = EmbeddedOutput(simulator.run(partner), ())
-    if folder is None:
+    if folder is None and not external.notes:
         rmtree(place, ignore_errors=True)
     return output

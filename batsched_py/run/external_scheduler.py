@@ -50,6 +50,8 @@ class ExternalScheduler:
         self._connect: Callable[[type[SimulatorSocket]], SimulatorSocket] | None = None
         self._socket: SimulatorSocket | None = None
         self._shows_profiles = True
+        self.notes: list[str] = []
+        """Notes on the end of its program."""
         self.proxy: UsersProxy | None = None
         """Once the simulation has begun with users."""
 

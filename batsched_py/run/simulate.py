@@ -196,6 +196,7 @@ def _execute(
         output: Output = _embedded(
             resolved, nodes, system, folder, part, progress, registers=registers
         )
+        plugin_notes += [] if isinstance(system, System) else system.notes
     else:
         from batsched_py.run.backends.dispatch import run_outside
 

@@ -226,19 +226,24 @@ def test_a_scheduler_that_never_answers(folder: Path) -> None:
     assert "did not reply at 0.000000 s within 1 s" in fail(folder, bad, timeouts="run=1")
 
 
-def test_a_scheduler_that_does_not_end(folder: Path) -> None:
-    ours = Path(folder / "long.sh")
-    ours.write_text('#!/bin/sh\nbatsched-py serve -s "$1"; sleep 600\n')
+@pytest.mark.parametrize(
+    ("end", "note"),
+    [
+        ("sleep 600", "the scheduler was ended 0.5 s after the simulation (success)"),
+        ("echo sorry; exit 3", "after the simulation, the scheduler exited with 3: sorry"),
+    ],
+)
+def test_a_bad_end_after_the_last_message_is_a_note(folder: Path, end: str, note: str) -> None:
+    ours = Path(folder / "ours.sh")
+    ours.write_text(f'#!/bin/sh\nbatsched-py serve -s "$1"; {end}\n')
     ours.chmod(0o755)
-    message = fail(folder, f"{ours} {{endpoint}}", timeouts="success=0.5")
-    assert "did not end within 0.5 s after the simulation" in message
-
-
-def test_a_scheduler_that_ends_badly(folder: Path) -> None:
-    ours = Path(folder / "ends.sh")
-    ours.write_text('#!/bin/sh\nbatsched-py serve -s "$1"; echo sorry; exit 3\n')
-    ours.chmod(0o755)
-    assert "exited with 3: sorry" in fail(folder, f"{ours} {{endpoint}}")
+    result = simulate(
+        "log.swf",
+        scheduler_command=f"{ours} {{endpoint}}",
+        timeouts="success=0.5",
+        progress=False,
+    )
+    assert note in "\n".join(result.notes)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -110,7 +110,10 @@ def _converse_with_program(
     folder = None if around.prefix else mkdtemp(prefix="batsched-", dir=find_temporary_folder())
     log = Path(f"{around.prefix}_scheduler.log" if folder is None else f"{folder}/scheduler.log")
     make_folder_of(log)
-    with stop_signals(), start_scheduler(command, log.resolve(), Timeouts()) as program:
+    starting = start_scheduler(
+        command, log.resolve(), Timeouts(), lambda text: around.say(f"note: {text}")
+    )
+    with stop_signals(), starting as program:
         c.converse(
             lambda at, stack: _Proxy(
                 run, workload, at, stack, around, program.endpoint, program.check
