@@ -24,8 +24,9 @@ from batsched_py.options.setting_fields import (
     parse_limits,
     setting_fields,
 )
-from batsched_py.plugins.plugins import EXTERNAL, RIGID
+from batsched_py.plugins.plugins import RIGID
 from batsched_py.processors.sets import MOST_PROCESSORS
+from batsched_py.run.program_settings import make_policy
 from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
 from batsched_py.workload.conversion_rules import CHOICES, DEFAULT, PRESETS, Rules, make_rules
 from batsched_py.workload.grid_sites import MOST_TIMES
@@ -384,7 +385,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         same = {name: getattr(self, name) for name in Run.__struct_fields__}
         return Run(
             **same
-            | self._policy()
+            | make_policy(self)
             | {
                 "user_options": self._all_user_options(),
                 "rules": make_rules(
@@ -404,29 +405,6 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                 "cool_down": parse_time(parameter("cool_down"), self.cool_down),
             }
         )
-
-    def _policy(self) -> dict[str, Any]:
-        """Return name and options of the policy; a program is the policy ``external``."""
-        command, policy = self.scheduler_command, (self.scheduler, dict(self.scheduler_options))
-        further = {
-            "protocol": (self.scheduler_protocol, 4),
-            "registers": (self.scheduler_registers, False),
-        }
-        if command is None:
-            for name, (given, default) in further.items():
-                if given != default:
-                    raise UsageError(
-                        f"{parameter(f'scheduler_{name}')} has no effect without "
-                        f"{parameter('scheduler_command')}"
-                    )
-            return {"scheduler_options": policy[1]}
-        if policy != (SETTINGS["scheduler"].default, {}):
-            raise UsageError(
-                f"{parameter('scheduler')} {policy[0]} and {parameter('scheduler_command')} "
-                f"{command}: give one of them, and options of a program in its command line"
-            )
-        options = {name: given for name, (given, default) in further.items() if given != default}
-        return {"scheduler": EXTERNAL, "scheduler_options": {"command": command, **options}}
 
     def _all_user_options(self) -> dict[str, Any]:
         options = dict(self.user_options)
