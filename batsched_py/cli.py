@@ -47,6 +47,7 @@ PLACES = {
     "serve": f"{COMMANDS}.protocol.serve:app",
     "simulate": f"{COMMANDS}.simulate:simulate",
     "simulator": f"{COMMANDS}.protocol.simulator:app",
+    "users-proxy": f"{COMMANDS}.protocol.users_proxy:app",
 }
 """The commands of this package, which are found without a look at what is installed."""
 GROUPS = {
@@ -54,7 +55,7 @@ GROUPS = {
     "Results": ("metrics", "compare", "calibrate", "explain", "optimum"),
     "Logs and workloads": ("info", "logs", "import", "convert", "sample-log"),
     "Users": ("users", "sessions"),
-    "Batsim and schedulers in other programs": ("serve", "simulator", "replay"),
+    "Batsim and schedulers in other programs": (*("serve", "simulator", "users-proxy", "replay"),),
 }
 """The commands in the order of their list; those of other packages come after these."""
 TRACEBACK = "BATSCHED_TRACEBACK"

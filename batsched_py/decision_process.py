@@ -17,14 +17,10 @@ from batsched_py.model.system import System
 from batsched_py.model.user_model import UserModel, find_profile
 from batsched_py.processors.sets import from_text
 from batsched_py.protocol import messages as m
-from batsched_py.protocol.decision_rules import (
-    Refusal,
-    explain_batsim4_refusal,
-    explain_batsim5_refusal,
-    round_up_to_six_decimals,
-)
+from batsched_py.protocol.decision_rules import round_up_to_six_decimals
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, make_placed_id
-from batsched_py.workload.workload import DYNAMIC, WorkloadJob
+from batsched_py.protocol.registered_jobs import RegisteredJobs
+from batsched_py.workload.workload import WorkloadJob
 
 
 class DecisionProcess(System):
@@ -42,11 +38,9 @@ class DecisionProcess(System):
         "_jobs",
         "_killed",
         "_more_static_jobs",
-        "_profiles",
-        "_refused",
+        "_registered",
         "_registering",
         "_reply",
-        "_reuses_profiles",
         "_six_decimals",
     )
 
@@ -62,16 +56,13 @@ class DecisionProcess(System):
         self._six_decimals = six_decimals
         self._dilated: DilatedJobs | None = None
         """None unless the policy may let jobs run longer."""
-        self._refused: Refusal | None = None
-        """Explains what Batsim cannot register; None: the embedded simulator checks it itself."""
         self._killed: set[str] | None = None
         """Running jobs that were killed, where Batsim aborts on a second time."""
         self._ended = self._more_static_jobs = False
         self._jobs: dict[str, Job] = {}
         """Those that wait or run, by their ids in messages."""
-        self._profiles: set[str] = set()
-        """Those registered to be used again: as many as users have different ones."""
-        self._registering = self._reuses_profiles = False
+        self._registered: RegisteredJobs | None = None
+        self._registering = False
         self._reply: list[m.Event] = []
         self._handlers: dict[type, Callable[[Any], None]] = {
             m.SimulationBegins: self._begins,
@@ -121,24 +112,14 @@ class DecisionProcess(System):
         if self.machine.nb_processors:
             raise ProtocolError("SIMULATION_BEGINS came twice")
         self.begin(event.nb_compute_resources)
-        config = event.config
-        if config.get("redis-enabled"):
-            raise ProtocolError(
-                "Batsim keeps its jobs in redis, which is not supported: start it without "
-                "--enable-redis"
-            )
+        self._registered = registered = RegisteredJobs(event, six_decimals=self._six_decimals)
         if self._six_decimals and event.is_batsim5:
-            self._refused, self._killed = explain_batsim5_refusal, set()
-        elif self._six_decimals and not config.get(m.EXACT_TIMES):
-            self._refused = explain_batsim4_refusal
-        self._six_decimals &= not config.get(m.EXACT_TIMES)
+            self._killed = set()
+        self._six_decimals = registered.six_decimals
         # Without users there is nothing to register, and Batsim must know that.
-        self._registering = bool(config.get("dynamic-jobs-enabled"))
-        self._reuses_profiles = bool(config.get("profile-reuse-enabled"))
-        if self.users is not None and not self._registering:
-            raise ProtocolError(
-                "a user model submits jobs dynamically: start Batsim with --enable-dynamic-jobs"
-            )
+        self._registering = registered.enabled
+        if self.users is not None:
+            registered.check_enabled()
         self._more_static_jobs = bool(event.workloads)
         if not self.may_dilate:
             return
@@ -149,11 +130,11 @@ class DecisionProcess(System):
             )
         self._dilated = DilatedJobs(
             event.profiles,
-            reuse=self._reuses_profiles,
+            reuse=registered.reuses_profiles,
             speed_factor=self._speed_factor,
             six_decimals=self._six_decimals,
             has_metadata=not event.is_batsim5,
-            refused=self._refused,
+            refused=registered.refused,
         )
 
     def _ends(self, event: m.SimulationEnds) -> None:
@@ -209,29 +190,13 @@ class DecisionProcess(System):
     # Decisions -----------------------------------------------------------------------------------
 
     def _register(self, job_id: str, job: WorkloadJob, size: int, extra: dict[str, Any]) -> Job:
-        users, now, profile = self.users, self.now, job.profile
-        assert users is not None
-        content: dict[str, Any] | None = None
-        if not self._reuses_profiles:  # Batsim forgets a profile with its first job
-            # What follows the last "#" is the job's id, which is written without one.
-            profile += "#" + job.id.replace("%", "%25").replace("#", "%23")
-        if profile not in self._profiles:
-            content = find_profile(job, users)
-            if self._reuses_profiles:
-                self._profiles.add(profile)
-            self._reply.append(
-                m.RegisterProfile(
-                    timestamp=now, workload_name=DYNAMIC, profile_name=profile, profile=content
-                )
-            )
+        assert self.users is not None
+        assert self._registered is not None
+        content = None if self._dilated is None else find_profile(job, self.users)
         description = m.JobDescription(
-            job_id, now, size, profile, job.walltime, job.estimate, job.user, extra
+            job_id, self.now, size, job.profile, job.walltime, job.estimate, job.user, extra
         )
-        if self._refused is not None or self._dilated is not None:
-            content = content or find_profile(job, users)
-        if self._refused is not None and (reason := self._refused(description, content or {})):
-            raise InvariantError(f"{type(users).__name__} submitted job {job.id}: {reason}")
-        self._reply.append(m.RegisterJob(timestamp=now, job_id=job_id, job=description))
+        self._registered.register(self._reply, self.now, description, job, self.users, content)
         return self._job_of(description, content)
 
     def _execute(self, job: Job) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from batsched_py.campaign.programs import PROGRAM_KEYS, Program, read_programs
 from batsched_py.errors import CampaignError
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.run.settings import SETTINGS, Settings
@@ -76,6 +77,7 @@ def expand(
 
     Raises :class:`CampaignError`.
     """
+    content = read_programs(content)
     variants = {key: value for key, value in content.items() if key not in _RESERVED}
     rules = content.get("exclude", [])
     base = _Block(content["run"], dict.fromkeys(content["run"], ("run",)), replications)
@@ -248,12 +250,12 @@ def _run(
             given = {option: value} if option else value
             _add_options(options[kind], given, kind, block.tables[key], key)
         elif key in KEYS:
-            settings[key] = _checked(key, value, block.tables[key])
+            _set(settings, key, value, block.tables[key])
             places[key] = "" if block.yields(key) else _name_table(block.tables[key])
         elif "." in key or key not in variants:
             raise block.mistake(key, _unknown(key, [*variants, *KEYS], "option or axis"))
         if not isinstance(value, dict) and not (key in replaceable and block.yields(key)):
-            labels[_label(key)] = value
+            labels[_label(key)] = str(value) if isinstance(value, Program) else value
     for key, value in chosen.items():
         if key not in KEYS and "." not in key:
             _add_variant(settings, options, places, key, value, block, variants)
@@ -294,8 +296,21 @@ def _add_variant(
             if is_variant:
                 message += f", or make it a value of {axis!r}: a table [{axis}.{name}]"
             raise CampaignError(place, setting, message)
-        settings[setting] = _checked(setting, given, place)
+        _set(settings, setting, given, place)
         places[setting] = f"[{key}.{name}]"
+
+
+def _set(settings: dict[str, Any], key: str, value: Any, place: tuple[str | int, ...]) -> None:
+    """Set a setting; a program in place of a policy has several, and no policy beside them."""
+    if not isinstance(value, Program):
+        settings[key] = _checked(key, value, place)
+        if key == "scheduler":
+            for name in PROGRAM_KEYS:
+                settings.pop(f"scheduler_{name}", None)
+        return
+    settings.pop(key, None)
+    for name, given in value.options.items():
+        settings[f"{key}_{name}"] = _checked(f"{key}_{name}", given, place, key)
 
 
 def _name_table(table: tuple[str | int, ...]) -> str:

@@ -28,6 +28,7 @@ from batsched_py.files.digests import Version, digest, version
 from batsched_py.plugins.code_places import describe_exception
 from batsched_py.plugins.isolated_run import isolate
 from batsched_py.plugins.plugin_files import load_file
+from batsched_py.plugins.plugins import EXTERNAL
 from batsched_py.results.whole_run import TABLES
 from batsched_py.run.resolved_run import Input, Reading, read_input, resolve_run
 from batsched_py.run.result import Result
@@ -116,7 +117,8 @@ def _simulate(task: Task) -> Result:
         task.settings.run(), task.log, load=lambda log, reading: _loaded(task.log, seen, reading)
     )
     root = None
-    if resolved.run.backend != EMBEDDED and task.folder is not None:
+    outside = resolved.run.backend != EMBEDDED or resolved.run.scheduler == EXTERNAL
+    if outside and task.folder is not None:
         root = Path(task.folder) / f"{PREFIX}_{resolved.run.backend}"
     result = execute(resolved, root, progress=False)
     if task.verify:

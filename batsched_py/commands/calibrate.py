@@ -12,6 +12,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.files.writers import announce_replaced, make_folder_of, write_whole
+from batsched_py.run.program_settings import OF_PROGRAM
 from batsched_py.run.settings import SETTINGS, USERS, Settings
 from batsched_py.run.stored_values import Run, check_outside
 from batsched_py.support.signals import default_stop_signals
@@ -33,8 +34,12 @@ NO_BASELINE = "none"
 FILES = ("calibration.json", "calibration.html")
 _WORST = 8
 """Groups that the terminal shows."""
-_TAKEN = [name for name, field in SETTINGS.items() if field.setting.group != USERS]
-"""All settings but those of users: they are rigid."""
+_TAKEN = [
+    name
+    for name, field in SETTINGS.items()
+    if field.setting.group != USERS and name not in OF_PROGRAM
+]
+"""All settings but those of users, who are rigid, and of schedulers of others."""
 
 
 @o.with_settings(*_TAKEN, scheduler="multifactor")

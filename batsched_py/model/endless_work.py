@@ -20,11 +20,11 @@ _ONLY_JOBS = frozenset([WorkloadJob])
 
 
 class ProgressWatch:
-    """Ends a simulation in which many messages change nothing."""
+    """Ends a simulation in which many messages change nothing; ``policy`` may be its name."""
 
-    def __init__(self, budgets: Budgets, scheduler: Scheduler) -> None:
+    def __init__(self, budgets: Budgets, policy: Scheduler | str) -> None:
         self._budgets = budgets
-        self._policy = type(scheduler).__name__
+        self._policy = policy if isinstance(policy, str) else type(policy).__name__
         self._state: tuple[object, ...] = ()
         self._nb_idle = 0
         self._idle_since = 0.0

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from math import inf
 from operator import neg
 from types import GeneratorType
 from typing import Any
 
-from batsched_py.errors import BatschedError, InvariantError, ProtocolError
+from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
 from batsched_py.model.endless_work import ProgressWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
@@ -346,20 +345,6 @@ class System(UsersSide):
         due = self._users_due
         if due < inf and (not self._calls or due < self._calls[-1]):
             self._add_call(due)
-
-    @contextmanager
-    def name_time_in_errors(self) -> Iterator[None]:
-        """Add the time to errors of plug-ins, and make an error of a SystemExit."""
-        try:
-            yield
-        except SystemExit as error:  # only a plug-in can have raised it
-            raise InvariantError(
-                f"the policy or the user model raised SystemExit({error})"
-            ) from error
-        except Exception as error:
-            if not isinstance(error, BatschedError):
-                error.add_note(f"at {self.now}")
-            raise
 
     def _refuse(self, job: Job) -> None:
         job.state = ENDED

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Any
 
-from batsched_py.errors import InvariantError
+from batsched_py.errors import BatschedError, InvariantError
 from batsched_py.model.endless_work import SubmissionWatch
 from batsched_py.model.job import ENDED, WAITING, Job
 from batsched_py.model.site_view import SiteView
@@ -117,6 +118,20 @@ class UsersSide(ABC):
     @abstractmethod
     def expected_start(self, job: Job) -> float | None:
         """Return when a waiting job will start by the plan of the policy, None if unknown."""
+
+    @contextmanager
+    def name_time_in_errors(self) -> Iterator[None]:
+        """Add the time to errors of plug-ins, and make an error of a SystemExit."""
+        try:
+            yield
+        except SystemExit as error:  # only a plug-in can have raised it
+            raise InvariantError(
+                f"the policy or the user model raised SystemExit({error})"
+            ) from error
+        except Exception as error:
+            if not isinstance(error, BatschedError):
+                error.add_note(f"at {self.now}")
+            raise
 
     # What users do -------------------------------------------------------------------------------
 

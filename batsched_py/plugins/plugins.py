@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -45,6 +46,9 @@ _IN_MEMORY = re.compile(r"(.+) \(source \w+\)")
 """What a run is named by that :func:`batsched_py.simulate` was given a class for."""
 RIGID = "rigid"
 """Name of the replay without users: every job at its recorded time."""
+EXTERNAL = "external"
+"""Name of a scheduler in a program of its own, which no list of policies has."""
+_UNLISTED = {(SCHEDULERS, EXTERNAL): "batsched_py.schedulers.external:External"}
 _FURTHER_NAMES = {SCHEDULERS: (), USERS: (RIGID,)}
 """Names that stand for no plug-in."""
 
@@ -70,6 +74,8 @@ def load(group: str, name: str) -> type[Any]:
         from batsched_py.plugins.plugin_files import load_file
 
         plugin = load_file(name)
+    elif (place := _UNLISTED.get((group, name))) is not None:
+        plugin = resolve_name(place)
     else:
         plugin = _load_registered(group, name)
     if not inspect.isclass(plugin):

@@ -8,18 +8,34 @@ import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import ref
 
 import msgspec
 
 from batsched_py.errors import PluginError, UsageError, parameter
-from batsched_py.model.system import System
+from batsched_py.model.user_model import UserModel
 from batsched_py.plugins import plugins
 from batsched_py.run.stored_values import EMBEDDED, ProcessSettings, Run
 from batsched_py.schedulers.partitioned import unwrap_policy
 
 S = TypeVar("S", bound=msgspec.Struct)
+
+
+class Driver(Protocol):
+    """Policy and users of a simulation that has ended."""
+
+    @property
+    def scheduler(self) -> Any:
+        """The policy."""
+
+    @property
+    def users(self) -> UserModel | None:
+        """The users, None if jobs came at their recorded times."""
+
+    @property
+    def nb_too_late(self) -> int:
+        """Number of withdrawals without effect."""
 
 
 class PluginObjects(msgspec.Struct, frozen=True):
@@ -70,15 +86,15 @@ class PluginObjects(msgspec.Struct, frozen=True):
             lambda: plugins.make_users(given, name, workload, options, seed),
         )
 
-    def named(self, run: Run, system: System) -> tuple[Run, list[str]]:
+    def named(self, run: Run, driver: Driver) -> tuple[Run, list[str]]:
         """Return the run with the names of objects that factories made, and notes on them.
 
         The notes warn of what a name cannot store, such as the arguments of an instance.
         """
         notes = []
         for name, made in (
-            ("scheduler", unwrap_policy(system.scheduler)),
-            ("users", system.users),
+            ("scheduler", unwrap_policy(driver.scheduler)),
+            ("users", driver.users),
         ):
             given = getattr(self, name)
             if given is None or inspect.isclass(given):

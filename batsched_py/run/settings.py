@@ -26,6 +26,7 @@ from batsched_py.options.setting_fields import (
 )
 from batsched_py.plugins.plugins import RIGID
 from batsched_py.processors.sets import MOST_PROCESSORS
+from batsched_py.run.program_settings import make_policy
 from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
 from batsched_py.workload.conversion_rules import CHOICES, DEFAULT, PRESETS, Rules, make_rules
 from batsched_py.workload.grid_sites import MOST_TIMES
@@ -67,6 +68,20 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     scheduler_options: Annotated[
         Mapping[str, Any], _policy("Option of the policy.", _KEY_VALUE, ("-O",), values=_OPTION_OF)
     ] = {}
+    scheduler_command: Annotated[
+        str | None,
+        _policy(
+            "Command line of a scheduler for Batsim that decides instead of a policy. {endpoint} "
+            "or {port} is where it listens; else -s ENDPOINT is appended.",
+            "COMMAND",
+        ),
+    ] = None
+    scheduler_protocol: Annotated[
+        int, _policy("Version of Batsim that --scheduler-command speaks with.", "4|5")
+    ] = 4
+    scheduler_registers: Annotated[
+        bool, _policy("Let --scheduler-command register jobs of its own.")
+    ] = False
     users: Annotated[
         str,
         _users(
@@ -370,8 +385,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         same = {name: getattr(self, name) for name in Run.__struct_fields__}
         return Run(
             **same
+            | make_policy(self)
             | {
-                "scheduler_options": dict(self.scheduler_options),
                 "user_options": self._all_user_options(),
                 "rules": make_rules(
                     self.rules, **{name: getattr(self, name) for name in SINGLE_RULES}

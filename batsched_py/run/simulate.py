@@ -14,29 +14,26 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, get_type_hints
 import msgspec
 
 from batsched_py.errors import InvariantError, UsageError
-from batsched_py.model.counters import read_counters
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.system import System
-from batsched_py.model.user_model import UserModel, makes_up_jobs, reacts
+from batsched_py.model.user_model import UserModel, makes_up_jobs
 from batsched_py.plugins.isolated_run import isolate
-from batsched_py.plugins.plugins import RIGID
+from batsched_py.plugins.plugins import EXTERNAL, RIGID
 from batsched_py.results.embedded_output import EmbeddedOutput
-from batsched_py.results.run_files import to_stored_sites
+from batsched_py.run.described_result import describe_result, make_stored_run
 from batsched_py.run.make_process import check_limits, make_driver
-from batsched_py.run.notes import make_notes
 from batsched_py.run.progress import describe_progress, show_progress
 from batsched_py.run.resolved_run import ResolvedRun, resolve
-from batsched_py.run.result import Output, Recording, Result, versions
+from batsched_py.run.result import Output, Recording, Result
 from batsched_py.run.settings import SETTINGS, Settings
-from batsched_py.run.stored_values import EMBEDDED, OF_MACHINE_FILE, Run
+from batsched_py.run.stored_values import EMBEDDED, Run
 from batsched_py.simulator.direct import DirectSimulation
 from batsched_py.simulator.profiles import has_known_length
-from batsched_py.support.json_values import copy_containers, did_you_mean
-from batsched_py.workload.conversion_rules import as_dict
-from batsched_py.workload.machine_description import make_partition_texts
+from batsched_py.support.json_values import did_you_mean
 
 if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess
+    from batsched_py.run.external_scheduler import ExternalScheduler
     from batsched_py.run.resolved_run import Source
     from batsched_py.workload.workload import Workload
 
@@ -190,12 +187,16 @@ def _execute(
         check_limits(system.scheduler, workload, limited)
     run, plugin_notes = resolved.plugins.named(run, system)
     resolved = msgspec.structs.replace(resolved, run=run)
-    stored = _stored(run)
+    make_stored_run(run)  # before the simulation, as it may fail
     registers = run.dynamic or may_dilate(system.scheduler, machine.sites)
+    registers |= bool(run.scheduler == EXTERNAL and run.scheduler_options.get("registers"))
     details: dict[str, Any] | None = None
     begin = time.perf_counter()
     if run.backend == EMBEDDED:
-        output: Output = _embedded(resolved, nodes, system, part, progress, registers=registers)
+        output: Output = _embedded(
+            resolved, nodes, system, folder, part, progress, registers=registers
+        )
+        plugin_notes += [] if isinstance(system, System) else system.notes
     else:
         from batsched_py.run.backends.dispatch import run_outside
 
@@ -204,46 +205,22 @@ def _execute(
             run, machine, workload, root, part, registers=registers, progress=progress
         )
     wall_time = time.perf_counter() - begin
-    # Those of another process are gone with it.
-    counted, fault = _statistics(system) if details is None else ({"statistics": None}, None)
-    notes = [*workload.notes, *machine.notes, *plugin_notes]
-    notes += make_notes(resolved, system.scheduler, system.users, output)
-    if nb := system.nb_too_late:
-        notes.append(f"{nb} withdrawals came too late: the jobs had started or ended")
-    settings = {
-        "input": {
-            "name": workload.name,
-            "sha256": resolved.input.sha256,
-            "nb_jobs": len(workload.jobs),
-        },
-        "run": stored,
-        "rules": copy_containers(workload.rules),
-        "nb_processors": output.nb_processors,
-        **({"sites": to_stored_sites(machine.sites)} if machine.sites else {}),
-        **({"partitions": make_partition_texts(machine.description)} if run.machine else {}),
-        "unix_start_time": workload.unix_start_time,
-        "time_zone": workload.time_zone,
-        "users_react": reacts(system.users),
-        "notes": [*notes, fault] if fault else notes,
-        "versions": dict(versions()),
-        **({"provenance": {"files": resolved.files}} if resolved.files else {}),
-    }
-    if details is not None:
-        settings["backend"] = details
-    settings |= counted
-    ends = {"warm_up": run.warm_up, "cool_down": run.cool_down}
-    result = Result(output, settings, wall_time, **ends, recording=recording)
-    result.log, result.fault = resolved.input.path, fault
-    result.fields_of_jobs = frozenset().union(*(job.extra for job in workload.jobs))
-    if run.warm_up or run.cool_down:
-        _check_measured(result, run)
-    return result
+    return describe_result(
+        resolved,
+        output,
+        wall_time,
+        system,
+        notes=plugin_notes,
+        details=details,
+        recording=recording,
+    )
 
 
 def _embedded(
     resolved: ResolvedRun,
     nodes: int,
-    system: DirectSimulation | DecisionProcess,
+    system: DirectSimulation | DecisionProcess | ExternalScheduler,
+    folder: str | Path | None,
     record: Path | None,
     progress: bool | None,
     *,
@@ -252,6 +229,13 @@ def _embedded(
     """Simulate in this process."""
     run, workload, sites = resolved.run, resolved.workload, resolved.machine.sites
     platform = resolved.machine.hosts(nodes, run.speed_factor)
+    if run.scheduler == EXTERNAL:
+        from batsched_py.run.external_run import simulate_for_program
+
+        assert not isinstance(system, System)
+        with show_progress(system.describe_progress, progress):
+            return simulate_for_program(resolved, platform, system, folder, record)
+    assert isinstance(system, System)
     nb_jobs = None if run.dynamic else len(workload.jobs)
     with show_progress(partial(describe_progress, system, nb_jobs), progress):
         if isinstance(system, DirectSimulation):
@@ -279,12 +263,16 @@ def _embedded(
 
 def _choose_driver(
     run: Run, workload: Workload, users: UserModel | None, *, messages: bool
-) -> Callable[..., DirectSimulation | DecisionProcess]:
+) -> Callable[..., DirectSimulation | DecisionProcess | ExternalScheduler]:
     """Return the class that drives policy and users: by messages only if the run needs them.
 
     It does if ``messages`` says so, under another back end, if the events of an instant come in
     parts or another order, and if the run time of a job may be unknown when it starts.
     """
+    if run.scheduler == EXTERNAL:
+        from batsched_py.run.external_scheduler import ExternalScheduler
+
+        return ExternalScheduler
     needed = messages or run.backend != EMBEDDED or run.shake is not None or run.each_event
     profiles = workload.profiles if users is None else users.profiles
     if not needed and all(map(has_known_length, profiles.values())):
@@ -292,45 +280,3 @@ def _choose_driver(
     from batsched_py.decision_process import DecisionProcess
 
     return DecisionProcess
-
-
-def _statistics(system: System) -> tuple[dict[str, Any], str | None]:
-    """Return the counters of the policy and of the users, and the fault of a counter or None."""
-    try:
-        counted = read_counters(system.scheduler)
-        of_users = read_counters(system.users)
-    except InvariantError as error:
-        return {"statistics": None}, str(error)
-    return {"statistics": counted, **({"user_statistics": of_users} if of_users else {})}, None
-
-
-def _stored(run: Run) -> dict[str, Any]:
-    """Return the run as it is stored; of budgets what was given, for they change no result.
-
-    Raises :class:`UsageError` for options that cannot be stored.
-    """
-    try:
-        stored: dict[str, Any] = msgspec.to_builtins(run) | {"rules": as_dict(run.rules)}
-    except TypeError as error:  # it says of which type
-        raise UsageError(
-            f"options are stored with the run, so they must be what JSON has: {error}; give an "
-            "instance, or a function that returns one"
-        ) from None
-    for name in OF_MACHINE_FILE:  # there were none once
-        if stored[name] is None:
-            del stored[name]
-    if given := str(run.budgets):
-        return stored | {"budgets": given}
-    del stored["budgets"]
-    return stored
-
-
-def _check_measured(result: Result, run: Run) -> None:
-    """Raise :class:`UsageError` if warm-up and cool-down leave nothing to measure."""
-    table = result.table
-    if len(table.submit) and not table.measured.any():
-        span = table.submit.max() - table.submit.min()
-        raise UsageError(
-            f"a warm-up of {run.warm_up:g} s and a cool-down of {run.cool_down:g} s leave no job "
-            f"to measure: the submissions span {span:g} s"
-        )

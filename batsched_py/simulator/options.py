@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -101,3 +102,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def is_batsim5(self) -> bool:
         """Whether Batsim 5 is simulated; else Batsim 4.2."""
         return self.protocol == 5
+
+    def with_features(self, features: Mapping[str, bool]) -> Options:
+        """Return the options with the features that a scheduler of Batsim 5 requests, by name."""
+        return msgspec.structs.replace(
+            self,
+            **{name: features.get(asked, False) for name, asked in _FEATURES.items()},
+        )
+
+
+_FEATURES = {
+    "dynamic_jobs": "dynamic_registration",
+    "profile_reuse": "profile_reuse",
+    "acknowledge_dynamic_jobs": "acknowledge_dynamic_jobs",
+    "forward_profiles": "forward_profiles_on_job_submission",
+    "forward_profiles_on_kill": "forward_profiles_on_jobs_killed",
+    "forward_profiles_at_begin": "forward_profiles_on_simulation_begins",
+}
+"""The fields of the options by the names of the features in a hello."""

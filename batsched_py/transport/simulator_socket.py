@@ -32,7 +32,8 @@ class SimulatorSocket(Closing):
 
     A :data:`~batsched_py.transport.Partner` for the simulator. ``timeout`` is in seconds, for
     each reply (Batsim itself waits for ever). Times are sent with six decimals as Batsim does, or
-    ``exact``. ``note`` is called once if no scheduler listens yet. ``recorder`` records all frames.
+    ``exact``. ``note`` is called once if no scheduler listens yet. ``watch`` is called while there
+    is no reply, with whether a scheduler was there; it may raise. ``recorder`` records all frames.
     A context manager: leaving it closes the socket.
 
     Raises :class:`~batsched_py.errors.UsageError` for a text that is not an address.
@@ -48,12 +49,14 @@ class SimulatorSocket(Closing):
         *,
         exact: bool = False,
         note: Callable[[str], None] = lambda text: None,
+        watch: Callable[[bool], None] = lambda met: None,
         recorder: Recorder | None = None,
     ) -> None:
         check_address(address)
         self._address, self._timeout, self._exact = address, timeout, exact
         self._recorder = recorder
         self._note, self._note_at = note, monotonic() + _PATIENCE
+        self._watch = watch
         self._nb_resources = MOST_PROCESSORS
         self._met = False
         """Whether a scheduler was there."""
@@ -137,6 +140,7 @@ class SimulatorSocket(Closing):
                 raise SimulationError(
                     f"the scheduler at {self._address} went away at {now:f} s without a reply"
                 )
+        self._watch(self._met)
         if not self._met and monotonic() >= self._note_at:
             self._note_at = inf
             self._note(f"waiting for a scheduler at {self._address}: {self._listener}")

@@ -101,10 +101,15 @@ CHANGED: dict[str, Any] = {
     "warm_up": "1 h",
     "cool_down": "60",
     "backend": "socket",
+    "scheduler_command": "mine",
+    "scheduler_protocol": 5,
+    "scheduler_registers": True,
 }
 
 
 NEEDED = {
+    "scheduler_protocol": {"scheduler_command": "mine"},
+    "scheduler_registers": {"scheduler_command": "mine"},
     "sessions": {"users": "feedback"},
     "user_options": {"users": "feedback"},
     "homes": {"sites": "2x2"},

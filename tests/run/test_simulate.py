@@ -183,7 +183,8 @@ def test_what_is_replaced_is_told(tmp_path: Path) -> None:
 
 
 ROOT = Path(__file__).parents[2]
-SUGAR = {"log", "sessions", *SINGLE_RULES}
+PROGRAM = {"scheduler_command", "scheduler_protocol", "scheduler_registers"}
+SUGAR = {"log", "sessions", *SINGLE_RULES, *PROGRAM}
 """Settings that come to something else: see :meth:`Settings.run`."""
 
 

@@ -13,7 +13,14 @@ import typer
 
 from batsched_py.commands import shared_options as o
 from batsched_py.commands.help_text import CommandHelp
-from batsched_py.errors import BatschedError, ProtocolError, UsageError, located, parameter
+from batsched_py.errors import (
+    BatschedError,
+    ProtocolError,
+    UsageError,
+    describe_waiting_jobs,
+    located,
+    parameter,
+)
 from batsched_py.files.readers import parse_json, read_text
 from batsched_py.run.settings import Settings
 from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings, Run
@@ -22,6 +29,7 @@ from batsched_py.workload.logs.log_archive import find_log
 
 if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess
+    from batsched_py.model.user_model import UserModel
     from batsched_py.protocol.messages import SimulationBegins
     from batsched_py.transport import Partner
     from batsched_py.workload import Workload
@@ -182,6 +190,31 @@ class SchedulerMaker:
         self.process = self._process(settings)
         """The latest process that was made."""
 
+    @property
+    def users(self) -> UserModel | None:
+        """The users of the simulation, None if there are none."""
+        return self.process.users
+
+    def describe_progress(self) -> str:
+        """Return the progress of the simulation in words."""
+        from batsched_py.run.progress import describe_progress
+
+        return describe_progress(self.process)
+
+    def find_stuck_jobs(self) -> str | None:
+        """Return which jobs wait while nothing runs, None if there are none."""
+        process = self.process
+        if process.nb_running or not len(process.queue):
+            return None
+        jobs, machine = list(process.queue), process.machine
+        return describe_waiting_jobs(
+            [job.id for job in jobs],
+            machine.nb_processors,
+            machine.free,
+            (jobs[0].id, jobs[0].size),
+            any_started=machine.nb_ended > 0,
+        )
+
     def _dilates(self) -> bool:
         from batsched_py.model.policy import may_dilate
 
@@ -203,32 +236,21 @@ class SchedulerMaker:
         }
 
     def batsim_command(self, prefix: str = "PREFIX", *, batsim5: bool = False) -> str:
-        """Return the command line that starts Batsim 4 or 5.
-
-        Capitals stand for files.
-        """
-        from batsched_py.run.backends.batsim_arguments import batsim_arguments
-
-        arguments = batsim_arguments(
-            platform="PLATFORM.xml",
-            workloads=["WORKLOAD.json"] if self._workload is None else [],
-            endpoint=self._endpoint,
-            prefix=prefix,
-            registers=self._workload is not None or self._dilates(),
-            quiet=True,
+        """Return the command line that starts Batsim 4 or 5; capitals stand for files."""
+        dynamic = self._workload is not None
+        return make_batsim_command(
+            self._endpoint,
+            prefix,
+            dynamic=dynamic,
+            registers=dynamic or self._dilates(),
             batsim5=batsim5,
         )
-        return shlex.join(["batsim", *arguments])
 
     def __call__(self, begins: SimulationBegins) -> Partner:
         """Return what answers the messages; raises :class:`ProtocolError` if nothing could."""
-        config = begins.config
-        if self._workload is not None and not config.get("dynamic-jobs-enabled"):
-            raise ProtocolError(
-                "the user model submits its jobs during the simulation, and Batsim was started "
-                f"without dynamic jobs; start it as: {self.batsim_command()}"
-            )
-        self._complete(config.get("sched-config") or "", "Batsim's --sched-cfg")
+        if self._workload is not None:
+            check_dynamic_jobs(begins, self.batsim_command())
+        self._complete(begins.config.get("sched-config") or "", "Batsim's --sched-cfg")
         return self.process.answer
 
     def _complete(self, text: str, what: str) -> None:
@@ -246,6 +268,33 @@ class SchedulerMaker:
 
         return make_process(
             settings, self._workload, self._machine, clock=self._clock, six_decimals=True
+        )
+
+
+def make_batsim_command(
+    endpoint: str, prefix: str, *, dynamic: bool, registers: bool, batsim5: bool
+) -> str:
+    """Return a command line of Batsim 4 or 5; ``dynamic``: users submit the jobs."""
+    from batsched_py.run.backends.batsim_arguments import batsim_arguments
+
+    arguments = batsim_arguments(
+        platform="PLATFORM.xml",
+        workloads=[] if dynamic else ["WORKLOAD.json"],
+        endpoint=endpoint,
+        prefix=prefix,
+        registers=registers,
+        quiet=True,
+        batsim5=batsim5,
+    )
+    return shlex.join(["batsim", *arguments])
+
+
+def check_dynamic_jobs(begins: SimulationBegins, command: str) -> None:
+    """Raise :class:`ProtocolError`, with Batsim's ``command``, if users cannot submit jobs."""
+    if not begins.config.get("dynamic-jobs-enabled"):
+        raise ProtocolError(
+            "the user model submits its jobs during the simulation, and Batsim was started "
+            f"without dynamic jobs; start it as: {command}"
         )
 
 

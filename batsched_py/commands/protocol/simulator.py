@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from batsched_py.commands import shared_options as o
+from batsched_py.commands.protocol.added_users import Registers, add_users
 from batsched_py.commands.protocol.batsim5_arguments import (
     ONLY_5,
     Batsim5Options,
@@ -19,7 +21,9 @@ from batsched_py.commands.protocol.batsim5_arguments import (
     translate_arguments,
 )
 from batsched_py.commands.protocol.decision_process_options import (
+    OF_USERS,
     ArgumentsFromFiles,
+    Log,
     expand_files,
     read_file_of,
 )
@@ -33,6 +37,8 @@ from batsched_py.commands.shared_options import seconds_to_wait, with_fields
 from batsched_py.errors import UsageError
 from batsched_py.files.writers import make_folder_of
 from batsched_py.options.setting_fields import setting_fields
+from batsched_py.plugins.plugins import RIGID
+from batsched_py.run.settings import Settings
 from batsched_py.simulator.options import Options
 from batsched_py.support.old_names import hint_new_name
 
@@ -83,6 +89,9 @@ _VERSION = f"{__name__}.version"
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
+_OF_USERS = tuple(name for name in OF_USERS if name != "shake")  # which the simulator has
+
+
 def _print_version(context: typer.Context, wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
@@ -93,10 +102,12 @@ def _print_version(context: typer.Context, wanted: bool) -> None:
 
 
 @app.command(cls=BatsimArguments)
+@o.with_settings(*_OF_USERS)
 @with_fields("options", Options, setting_fields(Options).values(), trace_machines=True)
 @with_fields("only_5", Batsim5Options, setting_fields(Batsim5Options).values())
 def simulator(
     *,
+    settings: Settings,
     options: Options,
     only_5: Batsim5Options,
     platform: Annotated[
@@ -202,18 +213,24 @@ def simulator(
             metavar="FILE", help="Also write all messages to this file (not an option of Batsim)."
         ),
     ] = None,
+    log: Log = None,
+    log_dir: o.LogDirs = None,
+    registers: Registers = False,
 ) -> None:
     """Simulate for a scheduler in another program, with Batsim's protocol and options.
 
     The scheduler may be in any language. It listens at the endpoint, and speaks the protocol of
     Batsim 4.2, or that of Batsim 5 in JSON (--protocol 5, or an option that only Batsim 5 has).
     Options for features that this simulator lacks are refused: storage jobs, SMPI and workflows.
-    The exit code is 1 after an error and after a deadlock.
+    With --users, users submit the jobs of --log, and the scheduler sees them as jobs of a
+    workload. The exit code is 1 after an error and after a deadlock.
 
     Examples:
         batsched-py simulator -p platform.xml -w workload.json -e out/run
+        batsched-py simulator -p platform.xml --users feedback --log sample -e out/run
         batsched-py simulator --protocol 5 -p platform.xml -w workload.json -s tcp://localhost:28001
     """
+    from batsched_py.plugins.isolated_run import isolate
     from batsched_py.simulator.files.input_files import Inputs, parse_roles, prepare
 
     if options.protocol not in (4, 5):
@@ -235,6 +252,11 @@ def simulator(
         mmax=mmax,
         mmax_workload=mmax_workload,
     )
+    if settings.users != RIGID and workload:
+        raise UsageError(
+            f"-w {workload[0]} and --users {settings.users}: users submit the jobs of --log, so "
+            "leave -w out"
+        )
     around = Surroundings(
         endpoint=endpoint,
         timeout=timeout or inf,
@@ -242,15 +264,37 @@ def simulator(
         verbosity=BatsimVerbosity.quiet if quiet else verbosity,
         record=record,
     )
-    if is_batsim5:
-        init = only_5.text()
-        made = prepare(inputs, only_5.completed(options))
-        make_folder_of(f"{prefix}jobs.csv")
-        simulate_batsim5(made, around, init, trace_pstates=only_5.trace_pstate_changes)
-    else:
+    init = only_5.text() if is_batsim5 else ""
+    options = only_5.completed(options) if is_batsim5 else options
+    with isolate(settings.seed) as notes:
+        users = add_users(
+            msgspec.structs.replace(settings, shake=_shake_of_users(settings, options)),
+            log,
+            log_dir,
+            endpoint=endpoint,
+            registers=registers,
+        )
+        if users is not None:
+            options = msgspec.structs.replace(
+                options,
+                dynamic_jobs=True,
+                profile_reuse=True,
+                exact_times=options.exact_times or is_batsim5,
+            )
         made = prepare(inputs, options)
-        make_folder_of(f"{prefix}_jobs.csv")
-        simulate(made, around)
+        make_folder_of(f"{prefix}jobs.csv" if is_batsim5 and not users else f"{prefix}_jobs.csv")
+        if is_batsim5:
+            trace = only_5.trace_pstate_changes
+            simulate_batsim5(made, around, init, users, trace_pstates=trace)
+        else:
+            simulate(made, around, users)
+    for note in notes:
+        around.note(f"note: {note}")
+
+
+def _shake_of_users(settings: Settings, options: Options) -> int | None:
+    """Return the seed that shuffles submissions of users, which are among the events."""
+    return None if settings.users == RIGID else options.shake
 
 
 def _execution_context(endpoint: str, prefix: str) -> str:

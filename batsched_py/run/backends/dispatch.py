@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from batsched_py.errors import UsageError
+from batsched_py.errors import UsageError, parameter
 from batsched_py.files.readers import read_text
 from batsched_py.files.writers import find_temporary_folder, locked, write_whole
 from batsched_py.options.setting_fields import arguments, format_json
+from batsched_py.plugins.plugins import EXTERNAL
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
 from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_side, socket_folder
@@ -72,7 +73,7 @@ def run_outside(
         write_workload(workload, folder.inputs / "workload.json", batsim5=theirs)
         write_whole(folder.inputs / "platform.xml", _platform_xml(run, machine, workload))
         scheduler = _scheduler(run, folder, record, batsim.listen_on(folder))
-        if workload.unix_start_time is not None and not run.dynamic:
+        if workload.unix_start_time is not None and not run.dynamic and run.scheduler != EXTERNAL:
             scheduler += ["--clock", f"{workload.unix_start_time!r}@{workload.time_zone}"]
         run_side_by_side(scheduler, batsim, folder, run.timeouts, progress)
         output = BatsimOutput(folder.outputs, machine.sites, batsim5=batsim5)
@@ -111,13 +112,15 @@ def make_launcher(
 
 def _scheduler(run: Run, folder: RunFolder, record: str | Path | None, endpoint: str) -> list[str]:
     """Return the command of the scheduler, which listens on ``endpoint``."""
-    command = [*PROGRAM, "serve", "-v", run.scheduler, "-s", endpoint]
+    is_program = run.scheduler == EXTERNAL
+    command = _proxy(run, folder) if is_program else [*PROGRAM, "serve", "-v", run.scheduler]
+    command += ["-s", endpoint]
     command += ["-e", str(folder.outputs / "out")]
     command += ["--first-timeout", str(run.timeouts.ready)]
     command += ["--silence-timeout", str(run.timeouts.run)]
     if given := str(run.budgets):
         command += arguments(SETTINGS, {"budgets": given})
-    if run.scheduler_options:
+    if run.scheduler_options and not is_program:
         command += ["--variant_options", format_json(run.scheduler_options)]
     if record is not None:
         command += ["--record", str(Path(record).resolve())]
@@ -127,10 +130,23 @@ def _scheduler(run: Run, folder: RunFolder, record: str | Path | None, endpoint:
         machine = {name: getattr(run, name) for name in ("node_factor", "max_walltime")}
         machine["machine"] = str(Path(run.machine).resolve())
         command += arguments(SETTINGS, machine)
-    if folder.registers and run.speed_factor != 1:
+    if folder.registers and run.speed_factor != 1 and not is_program:
         command += arguments(SETTINGS, {"speed_factor": run.speed_factor})
     if folder.dynamic:
         command += ["--users", run.users, "--log", str(folder.inputs / "workload.json")]
         chance = {name: getattr(run, name) for name in ("user_options", "seed", "shake")}
         command += arguments(SETTINGS, chance, as_json=True)
     return command
+
+
+def _proxy(run: Run, folder: RunFolder) -> list[str]:
+    """Return the command that starts a scheduler of others, and stands before it."""
+    options = run.scheduler_options
+    version, other = (5 if folder.batsim5 else 4), options.get("protocol", 4)
+    if other != version:
+        raise UsageError(
+            f"{parameter('scheduler_protocol')} {other}: this simulator speaks the protocol of "
+            f"Batsim {version}"
+        )
+    registers = ["--scheduler-registers"] if options.get("registers") else []
+    return [*PROGRAM, "users-proxy", "--scheduler-command", options["command"], *registers]

@@ -48,6 +48,7 @@ class Batsim5Decisions(Decisions):
         super().__init__(agenda, registry, execution, stepwise, options)
         self._grid = Grid(agenda)
         self._forwards_on_kill = options.forward_profiles_on_kill
+        self._is_exact = options.exact_times
         register = self._register_acknowledged if options.acknowledge_dynamic_jobs else self._add
         for only_of_4 in (m.SetJobMetadata, m.ToJobMsg, m.ChangeJobState, m.Query, m.Answer):
             del self._handlers[only_of_4]
@@ -107,7 +108,7 @@ class Batsim5Decisions(Decisions):
         if job.walltime is not None and job.walltime < 0:
             job.walltime = None
         added = self._registry.add_job(decision)
-        if not self._metered:
+        if not self._metered and not self._is_exact:
             added.consumed_energy = 0.0  # as Batsim 5 writes of those that were registered
         return added
 

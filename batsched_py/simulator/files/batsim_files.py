@@ -56,22 +56,28 @@ def make_pstate_changes_lines(power: PowerManagement, shown: Shown = short) -> I
         yield f"{shown(time)},{machines},{pstate}\n"
 
 
-def write_batsim4_outputs(outcome: Outcome, prefix: str, *, exact: bool = False) -> list[str]:
+def write_batsim4_outputs(
+    outcome: Outcome, prefix: str, *, exact: bool = False, tables: bool = True
+) -> list[str]:
     """Write the files that Batsim 4.2 writes, each whole or not at all; return their paths.
 
     ``PREFIX_jobs.csv`` and ``PREFIX_schedule.csv``, and if they were followed
     ``PREFIX_machine_states.csv``, ``PREFIX_consumed_energy.csv`` and
     ``PREFIX_pstate_changes.csv``. These three have six significant digits, as Batsim's, or all if
-    they are to be ``exact``. Raises :class:`OutputError`.
+    they are to be ``exact``. Without ``tables``, the first two are not written. Raises
+    :class:`OutputError`.
     """
     shown: Shown = repr if exact else short
-    files: dict[str, Iterable[str]] = {"jobs": make_lines(iterate_columns(outcome.jobs))}
+    files: dict[str, Iterable[str]] = {}
+    if tables:
+        files["jobs"] = make_lines(iterate_columns(outcome.jobs))
     if outcome.machines is not None and outcome.machines.traced:
         files["machine_states"] = make_machine_states_lines(outcome.machines, shown)
     if outcome.power is not None:
         files["consumed_energy"] = make_consumed_energy_lines(outcome.power, shown)
         files["pstate_changes"] = make_pstate_changes_lines(outcome.power, shown)
-    files["schedule"] = [format_schedule_csv(outcome)]
+    if tables:
+        files["schedule"] = [format_schedule_csv(outcome)]
     return _write_each({f"{prefix}_{name}.csv": lines for name, lines in files.items()})
 
 

@@ -95,23 +95,11 @@ def apply_hello(simulator: Simulator, hello: m.Hello, called: dict[str, Any]) ->
     crashes.
     """
     assert isinstance(simulator, Batsim5Simulator)
-    asked = hello.features.get
-    forward_at_begin = asked("forward_profiles_on_simulation_begins", False)
-    if forward_at_begin:
+    options = simulator.options.with_features(hello.features)
+    if options.forward_profiles_at_begin:
         for workload in simulator.workloads:
             _check_all_used(workload)
-    return simulator.make_new(
-        msgspec.structs.replace(
-            simulator.options,
-            dynamic_jobs=asked("dynamic_registration", False),
-            profile_reuse=asked("profile_reuse", False),
-            acknowledge_dynamic_jobs=asked("acknowledge_dynamic_jobs", False),
-            forward_profiles=asked("forward_profiles_on_job_submission", False),
-            forward_profiles_on_kill=asked("forward_profiles_on_jobs_killed", False),
-            forward_profiles_at_begin=forward_at_begin,
-        ),
-        called,
-    )
+    return simulator.make_new(options, called)
 
 
 def _check_all_used(workload: Workload) -> None:
