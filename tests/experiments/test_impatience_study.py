@@ -19,7 +19,7 @@ from batsched_studies.impatience.claims import DRIFT
 from batsched_studies.impatience.impatient import Impatient
 from batsched_studies.impatience.measures import from_first_submissions, measure
 from batsched_studies.impatience.report import report
-from helpers.made_up_campaign import MadeUpCampaign, holds, one_row, table_of
+from helpers.made_up_campaign import MadeUpCampaign, changed, holds, one_row, table_of
 
 # The users and the measures
 
@@ -87,29 +87,20 @@ PATIENCE = {c.PATIENT: 1.0, c.IMPATIENT: 0.5, c.THREE_TIMES: 0.2, c.RESUBMITTING
 Runs = list[dict[str, Any]]
 
 
-def made_up(nb_draws: int = 6, **loop: float) -> Runs:
+def made_up(nb_draws: int = 6) -> Runs:
     """Runs in which impatient users halve the waits, and give up 10 % of the jobs."""
-    runs = []
+    runs: Runs = []
     for rule, patience, policy, draw in product(c.LOOPS, c.KINDS, c.POLICIES, range(nb_draws)):
         factor, of_draw = PATIENCE[patience], 1 + 0.01 * draw
         gone = 0.0 if patience == c.PATIENT else 0.1
         wait = WAITS[policy] * factor * HOUR * of_draw
-        row = {"log": LOG, "loop": rule, "patience": patience, "scheduler": policy}
+        row: dict[str, Any] = {"log": LOG, "loop": rule, "patience": patience, "scheduler": policy}
         row |= {"draw": str(draw), "km_wait": wait, "wait_of_served": wait, "wait_of_all": wait}
         row |= {"wait_of_given_up": wait if gone else nan, "given_up_share": gone * of_draw}
         row |= {"given_up_work_share": 2 * gone, "backlog_growth": 2.0 if not gone else 0.5}
         work = LOAD[policy] * (1 - gone) * of_draw
         runs.append(row | {"work_in_period": work, "work_of_all": work})
     return runs
-
-
-def changed(runs: Runs, column: str, factor: float, **place: str) -> Runs:
-    return [
-        row | {column: row[column] * factor}
-        if all(row[label] == value for label, value in place.items())
-        else row
-        for row in runs
-    ]
 
 
 def of(runs: Runs) -> Report:
@@ -141,7 +132,7 @@ def test_the_ranking_is_that_of_patient_users() -> None:
 
 def test_a_policy_that_overtakes_changes_the_ranking() -> None:
     place = {"loop": c.RIGID, "patience": c.THREE_TIMES, "scheduler": c.EASY}
-    runs = changed(changed(made_up(), "work_in_period", 0.8, **place), "km_wait", 9, **place)
+    runs = changed(changed(made_up(), 0.8, "work_in_period", **place), 9, "km_wait", **place)
     answers = holds(of(runs))
     assert answers[MORE_WORK] is answers[SOONER] is False
     assert answers[MORE_WORK.replace(RECORDED_TIMES, c.LOOPS[c.SESSIONS])] is True
@@ -152,7 +143,7 @@ def test_an_unclear_difference_is_inconclusive() -> None:
         row | {"km_wait": row["km_wait"] * (4 if int(row["draw"]) % 2 else 1)}
         if (row["loop"], row["patience"], row["scheduler"]) == (c.RIGID, c.IMPATIENT, c.EASY)
         else row
-        for row in changed(made_up(), "km_wait", 1.7, patience=c.IMPATIENT, scheduler=c.EASY)
+        for row in changed(made_up(), 1.7, "km_wait", patience=c.IMPATIENT, scheduler=c.EASY)
     ]
     assert holds(of(noisy))[SOONER] is None
     assert holds(of(made_up(3)))[SOONER] is None
@@ -160,14 +151,14 @@ def test_an_unclear_difference_is_inconclusive() -> None:
 
 def test_the_advantage_shrinks_if_fcfs_gains_more() -> None:
     place = {"patience": c.IMPATIENT, "scheduler": c.FCFS}
-    assert holds(of(changed(made_up(), "km_wait", 0.5, **place)))[SMALLER] is True
-    assert holds(of(changed(made_up(), "km_wait", 1.5, **place)))[SMALLER] is False
+    assert holds(of(changed(made_up(), 0.5, "km_wait", **place)))[SMALLER] is True
+    assert holds(of(changed(made_up(), 1.5, "km_wait", **place)))[SMALLER] is False
 
 
 def test_waits_of_served_jobs_mislead() -> None:
     """FCFS with users who leave: 20 h x 0.2 = 4 h; EASY with impatient users: 2.5 h."""
     assert holds(of(made_up()))[MISLEADING] is False
-    shorter = changed(made_up(), "wait_of_served", 0.5, scheduler=c.FCFS)
+    shorter = changed(made_up(), 0.5, "wait_of_served", scheduler=c.FCFS)
     assert holds(of(shorter))[MISLEADING] is True
 
 
@@ -176,7 +167,7 @@ def test_shares_are_compared_with_the_recorded_ones() -> None:
     answers = holds(of(made_up()))
     assert answers[JOBS_AS_RECORDED] is answers[WORK_AS_RECORDED] is True
     assert 0 < DRIFT < 1
-    few = changed(made_up(), "given_up_work_share", 0.1)
+    few = changed(made_up(), 0.1, "given_up_work_share")
     assert holds(of(few))[WORK_AS_RECORDED] is False
 
 
