@@ -133,7 +133,7 @@ WORK_AS_RECORDED = AS_RECORDED.format("much requested work")
 
 def test_the_ranking_is_that_of_patient_users() -> None:
     answers = answers_of(made_up())
-    assert len(answers) == 2 * (3 * 2 + 3) + 2 + 2
+    assert len(answers) == 2 * (3 * 2 + 3 * 2) + 2 + 2
     assert answers[MORE_WORK] is answers[SOONER] is True
 
 
@@ -160,6 +160,14 @@ def test_the_advantage_shrinks_if_fcfs_gains_more() -> None:
     place = {"patience": c.IMPATIENT, "scheduler": c.FCFS}
     assert answers_of(changed(made_up(), 0.5, "km_wait", **place))[SMALLER] is True
     assert answers_of(changed(made_up(), 1.5, "km_wait", **place))[SMALLER] is False
+
+
+def test_the_lead_is_in_points() -> None:
+    """Patient: 75 - 70 = 5 points; impatient: 4.5, or 18 if EASY does a fifth more."""
+    claim = SMALLER.replace("advantage", "lead").replace("in waits", "in work done")
+    assert answers_of(made_up())[claim] is True
+    place = {"patience": c.IMPATIENT, "scheduler": c.EASY}
+    assert answers_of(changed(made_up(), 1.2, "work_in_period", **place))[claim] is False
 
 
 def test_waits_of_served_jobs_mislead() -> None:

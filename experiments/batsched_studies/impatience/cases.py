@@ -82,12 +82,24 @@ def find_cases(runs: Runs) -> Iterator[Case]:
 
 def compare(runs: Runs, loop: str, patience: str, ours: str, base: str, quantity: str) -> Interval:
     """Return by how much a policy has more of a quantity than another one, draw by draw."""
-    sides = (select(runs, loop, patience, policy).values(quantity) for policy in (ours, base))
-    return kit.paired_difference(*kit.paired(*sides))
+    return kit.paired_difference(*_pair(runs, loop, patience, (ours, base), quantity))
 
 
-def compute_advantages(runs: Runs, loop: str, patience: str) -> pd.Series[float]:
+def compute_wait_ratios(runs: Runs, loop: str, patience: str) -> pd.Series[float]:
     """Return the Kaplan-Meier wait under FCFS over that under EASY, by draw."""
-    sides = (select(runs, loop, patience, policy).values(WAIT) for policy in (FCFS, EASY))
-    fcfs, easy = kit.paired(*sides)
+    easy, fcfs = _pair(runs, loop, patience, (EASY, FCFS), WAIT)
     return fcfs / easy.where(easy > 0, np.nan)
+
+
+def compute_leads(runs: Runs, loop: str, patience: str) -> pd.Series[float]:
+    """Return the work done under EASY minus that under FCFS in points, by draw."""
+    easy, fcfs = _pair(runs, loop, patience, (EASY, FCFS), WORK)
+    return easy - fcfs
+
+
+def _pair(
+    runs: Runs, loop: str, patience: str, policies: tuple[str, str], quantity: str
+) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Return a quantity under two policies, of the draws that both have."""
+    sides = (select(runs, loop, patience, policy).values(quantity) for policy in policies)
+    return kit.paired(*sides)

@@ -6,6 +6,7 @@ A claim about two policies is judged by the 95 % interval over draws that both h
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from batsched_py.report import Verdict, kit
 from batsched_py.report.kit import Interval, Runs
@@ -68,23 +69,21 @@ def _same_sign(change: Interval, patient: Interval) -> bool | None:
 
 
 def _advantages(log: str, runs: Runs, loop: str) -> Iterator[Verdict]:
-    """Judge whether EASY's advantage over FCFS is smaller than with patient users."""
-    base = c.compute_advantages(runs, loop, c.PATIENT)
+    """Judge whether EASY's advantages over FCFS are smaller than with patient users."""
     for patience in c.KINDS[1:]:
-        ours, theirs = kit.paired(c.compute_advantages(runs, loop, patience), base)
-        if not len(ours):
+        values: dict[str, Any] = {"users": patience, "loop": c.LOOPS[loop]}
+        ours, base = (c.compute_leads(runs, loop, kind) for kind in (patience, c.PATIENT))
+        more = kit.paired_difference(*kit.paired(ours, base))
+        if not more.nb:
             continue
-        ratio = kit.paired_ratio(ours, theirs)
-        yield TEXTS.verdict(
-            "advantage",
-            ratio.below(1),
-            log,
-            effect=f"{ratio}, n = {ratio.nb}",
-            users=patience,
-            loop=c.LOOPS[loop],
-            before=theirs.mean(),
-            after=ours.mean(),
-        )
+        values |= {"before": base.mean(), "after": ours.mean()}
+        effect = f"{more} points, n = {more.nb}"
+        yield TEXTS.verdict("lead", more.below(0), log, effect=effect, **values)
+        ours, base = (c.compute_wait_ratios(runs, loop, kind) for kind in (patience, c.PATIENT))
+        ratio = kit.paired_ratio(*kit.paired(ours, base))
+        values |= {"before": base.mean(), "after": ours.mean()}
+        effect = f"{ratio}, n = {ratio.nb}"
+        yield TEXTS.verdict("advantage", ratio.below(1), log, effect=effect, **values)
 
 
 def _misleading(log: str, runs: Runs) -> Iterator[Verdict]:
