@@ -27,7 +27,7 @@ PARTS = {
     "docs/how-to": 15500,
     "docs/reference": 19600,
     "docs/gallery.md": 500,
-    "experiments/batsched_studies": 11000,
+    "experiments/batsched_studies": 11900,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "
     "tests/README.md benchmarks/README.md platforms/README.md": 8000,
 }

@@ -257,6 +257,27 @@ def draw_sufficiency() -> Any:
     return _below(alt.hconcat(*panels))
 
 
+def draw_impatience() -> Any:
+    """Draw wait against work done by policy and kind of users, for rigid users and others."""
+    rows = read_numbers("impatience", "cases")
+    policies, kinds = (list(dict.fromkeys(rows[name])) for name in ("policy", "users"))
+    work = alt.Scale(zero=False, padding=12)
+    wait = alt.Scale(type="log", nice=False, padding=12)
+    ticks = alt.Axis(values=[1, 2, 5, 10, 20, 50, 100], format="~g")
+    points = alt.Chart().mark_point(filled=True, size=70, opacity=1)
+    points = points.encode(
+        x=alt.X("work_percent:Q", title="work done (% of capacity)", scale=work),
+        y=alt.Y("km_wait_h:Q", title="Kaplan-Meier mean wait (h)", scale=wait, axis=ticks),
+        color=alt.Color("policy:N", title=None, scale=_scale(policies, palette.CATEGORIES)),
+        shape=alt.Shape("users:N", title=None, scale=_scale(kinds, SHAPES)),
+    )
+    panels = [
+        points.properties(data=own, width=250, height=240, title=f"{log}, {loop}")
+        for (log, loop), own in rows.groupby(["log", "loop"], sort=False)
+    ]
+    return _below(alt.concat(*panels, columns=2))
+
+
 def _grouped_intervals(rows: pd.DataFrame, by: str, group: str, name: str, title: str) -> Any:
     """Draw intervals in lines by one column, and in colours and shapes by another."""
     groups = list(dict.fromkeys(rows[group]))
@@ -296,6 +317,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "creasy": draw_creasy,
     "dynamic_think_times": draw_dynamic_think_times,
     "grid": draw_grid,
+    "impatience": draw_impatience,
     "league": draw_league,
     "replay_feedback": draw_replay_feedback,
     "resampling": draw_resampling,

@@ -193,6 +193,32 @@ def rows_of_sufficiency() -> Iterator[str]:
             yield f"| KTH | {' | '.join(cells)} | {back} |"
 
 
+def rows_of_impatience() -> Iterator[str]:
+    """Each cell has the values of FCFS, EASY and UPS; SP2 only."""
+    cases: dict[tuple[str, str], list[Row]] = {}
+    for row in numbers("impatience", "cases"):
+        if row["log"] == "SDSC-SP2":
+            cases.setdefault((row["loop"], row["users"]), []).append(row)
+    columns = ("jobs_percent", "requested_percent", "work_percent", "km_wait_h", "served_wait_h")
+    for place, policies in cases.items():
+        cells = ["/".join(row[name] for row in policies) for name in columns]
+        yield f"| {' | '.join((*place, *cells))} |"
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for row in numbers("impatience", "pairs"):
+        if row["log"] == "SDSC-SP2" and row["policies"] in ("EASY - FCFS", "UPS - EASY"):
+            cells = pairs.setdefault((row["loop"], row["users"]), [])
+            cells.append(bold_if_clear(row, "work_points", "work_low", "work_high"))
+            cells.append(bold_if_clear(row, "km_wait_h", "km_wait_low", "km_wait_high"))
+    for place, cells in pairs.items():
+        yield f"| {' | '.join((*place, *cells))} |"
+    for row in numbers("impatience", "pilot"):
+        cells = [f"{row[name]}/{row[f'{name}_pilot']}" for name in PILOT]
+        yield f"| {row['users']}, {row['policy']} | {' | '.join(cells)} |"
+
+
+PILOT = ("jobs_percent", "requested_percent", "km_wait_h", "served_wait_h", "all_work_percent")
+
+
 def rows_of_site() -> Iterator[str]:
     """Bold is another matter here: changes within the error of the replay are not."""
     changes: dict[tuple[str, str], list[str]] = {}
@@ -211,6 +237,7 @@ ROWS: dict[str, Callable[[], Iterator[str]]] = {
     "dynp": rows_of_dynp,
     "grid": rows_of_grid,
     "grid_users": rows_of_grid_users,
+    "impatience": rows_of_impatience,
     "league": rows_of_league,
     "replay_feedback": rows_of_replay_feedback,
     "reservations": rows_of_reservations,

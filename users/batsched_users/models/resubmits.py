@@ -52,9 +52,10 @@ class Resubmits(Wrapper):
 
     The probability depends on how long the job waited. The new job is the same (a correction of
     something else), smaller, larger or mixed, with ratios of sizes and requested times of a log.
-    Its run time changes like its requested time. Jobs that a user withdraws at one instant are all
-    submitted again or none of them. The new job has the id of the first one with ``+1``, ``+2``,
-    ...; it belongs to the same session, and has no recorded submission.
+    Its run time changes like its requested time, which is at most the longest one of the log. Jobs
+    that a user withdraws at one instant are all submitted again or none of them. The new job has
+    the id of the first one with ``+1``, ``+2``, ...; it belongs to the same session, and has no
+    recorded submission.
 
     For the wrapped model, the job goes on: it learns of the end of the new job as the end of its
     own job. Jobs that depended on the withdrawn job, and were withdrawn with it, are submitted
@@ -85,6 +86,8 @@ class Resubmits(Wrapper):
         self._scaled = ScaledProfiles(self.inner.profiles)
         self.profiles: Mapping[str, dict[str, Any]] = self._scaled
         self._nb_res = workload.nb_res
+        requests = (job.walltime or job.estimate or 0.0 for job in workload.jobs)
+        self._longest = max(requests, default=inf)
         self._ids: dict[str, str] = {}
         """Id that the wrapped model gave a job -> id of the job submitted last in its place."""
         self._paused: dict[str, float] = {}
@@ -229,8 +232,9 @@ class Resubmits(Wrapper):
             return job
         ratios = getattr(self._habits, f"{kind}_ratios")
         wider, longer = ratios[int(place * len(ratios))]
-        if job.walltime is None and job.estimate is None:
-            longer = 1.0
+        request = job.walltime or job.estimate
+        # without a limit, ratios of jobs that come again and again would make requests of years
+        longer = 1.0 if request is None else min(longer, max(1.0, self._longest / request))
         again.longer *= longer
         return msgspec.structs.replace(
             job,
