@@ -33,6 +33,8 @@ CHECKS = {
     "energy": (checks.check_energy, 5),
     "socket of Batsim 4": (lambda world: checks.check_socket(world, "socket"), 2),
     "socket of Batsim 5": (lambda world: checks.check_socket(world, "socket5"), 2),
+    "scheduler of others, Batsim 4": (lambda world: checks.check_proxy(world, 4), 5),
+    "scheduler of others, Batsim 5": (lambda world: checks.check_proxy(world, 5), 5),
     "killed campaign": (checks.check_resumption, 1),
 }
 """Each check, and how often it is drawn, of a hundred times."""

@@ -27,10 +27,20 @@ from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload.logs.swf import write_swf
 from batsched_py.workload.logs.swf_frame import log_from_frame
+from helpers.behind_proxy import simulate_behind_proxy
 from helpers.waiting import LIMIT, wait_until
-from together.invariants import CLOSE, Row, check_run, read_rows
+from together.invariants import (
+    CLOSE,
+    Row,
+    check_alone,
+    check_dependencies,
+    check_ledger,
+    check_run,
+    check_times,
+    read_rows,
+)
 from together.watching import Onlooking, watch
-from together.worlds import World
+from together.worlds import ACTING, World
 
 ENERGY_PLATFORM = Path(__file__).parents[2] / "platforms" / "energy_16.xml"
 IDLE, FULL = 95.0, 220.0
@@ -139,6 +149,24 @@ def check_socket(world: World, backend: str) -> None:
     if backend == "socket5":  # it ends a killed job before the withdrawals behind the kill
         here, there = sorted(here), sorted(there)
     assert here == there
+
+
+def check_proxy(world: World, protocol: int) -> None:
+    """A policy that knows of no users gives the same schedule, but for jobs that are withdrawn."""
+    assume(world.plain and world.users != RIGID and "each_event" not in world.settings)
+    assume(world.policy != "grid")  # which registers jobs itself
+    inside = simulate(world)
+    outside = simulate_behind_proxy(world.resolve(), protocol)
+    rows = read_rows(outside)
+    check_times(rows)
+    check_alone([row for row in rows if row.processors], world.nodes)
+    if world.users == ACTING:
+        statistics = outside.settings["user_statistics"]
+        check_ledger(rows, statistics, outside.settings["notes"])
+        check_dependencies(rows, statistics["after"])
+    withdrawn = outside.table.withdrawn.any() or inside.table.withdrawn.any()
+    if not withdrawn and world.settings.get("shake") is None:
+        assert outside.jobs_csv() == inside.jobs_csv()
 
 
 def check_energy(world: World) -> None:

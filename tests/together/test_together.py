@@ -178,6 +178,14 @@ def test_sockets_change_nothing(backend: str, users: str | None, data: st.DataOb
     checks.check_socket(data.draw(busy_worlds(users=users)), backend)
 
 
+@of_users(*(name for name in MODELS if name != "rigid"))
+@pytest.mark.parametrize("protocol", [4, 5])
+@one
+@given(st.data())
+def test_a_scheduler_of_others_meets_users(protocol: int, users: str, data: st.DataObject) -> None:
+    checks.check_proxy(data.draw(busy_worlds(users=users)), protocol)
+
+
 @pytest.mark.process
 @pytest.mark.slow
 @one

@@ -23,6 +23,8 @@ from batsched_py import Result, Workload, simulate
 from batsched_py.errors import BatschedError
 from batsched_py.plugins import plugins
 from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS
+from batsched_py.run.resolved_run import ResolvedRun, resolve
+from batsched_py.run.settings import Settings
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
@@ -183,6 +185,10 @@ class World:
     def simulate(self, **changes: Any) -> Result:
         """Simulate it, with some settings changed."""
         return simulate(self.log(), **self.all_settings() | changes)
+
+    def resolve(self) -> ResolvedRun:
+        """Return its run, with all files read."""
+        return resolve(Settings(**self.all_settings()), self.log())
 
 
 @cache
