@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.plugins.plugins import EXTERNAL
-
-if TYPE_CHECKING:
-    from batsched_py.run.settings import Settings
 
 OF_PROGRAM = ("scheduler_command", "scheduler_protocol", "scheduler_registers")
 """Settings of a scheduler of others."""
 
 
-def make_policy(settings: Settings) -> dict[str, Any]:
+def make_policy(
+    name: str,
+    options: Mapping[str, Any],
+    command: str | None,
+    protocol: int,
+    *,
+    registers: bool,
+) -> dict[str, Any]:
     """Return name and options of the policy as a run has them; a program is ``external``.
 
     Raises :class:`UsageError` for settings that contradict each other.
     """
-    command = settings.scheduler_command
-    name, options = settings.scheduler, dict(settings.scheduler_options)
     given: dict[str, Any] = {}
-    if settings.scheduler_protocol != 4:
-        given["protocol"] = settings.scheduler_protocol
-    if settings.scheduler_registers:
+    if protocol != 4:
+        given["protocol"] = protocol
+    if registers:
         given["registers"] = True
     if command is None:
         if given:
@@ -32,7 +35,7 @@ def make_policy(settings: Settings) -> dict[str, Any]:
                 f"{parameter(f'scheduler_{next(iter(given))}')} has no effect without "
                 f"{parameter('scheduler_command')}"
             )
-        return {"scheduler": name, "scheduler_options": options}
+        return {"scheduler": name, "scheduler_options": dict(options)}
     if options or name != "easy":
         raise UsageError(
             f"{parameter('scheduler')} {name} and {parameter('scheduler_command')} {command}: give "

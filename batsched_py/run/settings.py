@@ -385,7 +385,13 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         same = {name: getattr(self, name) for name in Run.__struct_fields__}
         return Run(
             **same
-            | make_policy(self)
+            | make_policy(
+                self.scheduler,
+                self.scheduler_options,
+                self.scheduler_command,
+                self.scheduler_protocol,
+                registers=self.scheduler_registers,
+            )
             | {
                 "user_options": self._all_user_options(),
                 "rules": make_rules(
