@@ -23,6 +23,7 @@ from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.batsim5.simulator import Batsim5Simulator
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.platform.hosts import make_homogeneous
+from batsched_py.testing import DrawnJob, workload
 from batsched_py.transport.users_proxy import UsersProxy
 from helpers.scripted_users import Scripted, job
 
@@ -170,6 +171,21 @@ def test_jobs_of_users_are_shown_as_static_jobs(protocol: int) -> None:
 def test_a_repeated_registration_is_not_shown() -> None:
     _, seen, _ = meet(Scripted((0, job("A"))), Greedy(), acknowledge=True)
     assert len(seen.events(m.JobSubmitted)) == 1
+
+
+def test_users_and_a_static_workload_go_together() -> None:
+    """The simulator's jobs pass unchanged; the last submission is announced after both."""
+    static = [DrawnJob(0, 2, 3, 5), DrawnJob(4, 2, 3, 5)]
+    watched = Watched(Greedy())
+    users = Scripted((1, job("A", 2)))
+    proxy = UsersProxy(watched, users)
+    settings = Options(dynamic_jobs=True, profile_reuse=True)
+    Simulator(make_homogeneous(4), [workload(static, 4)], settings).run(proxy.answer)
+    assert [each.job_id for each in watched.events(m.JobSubmitted)] == [
+        *("w0!0000", "dyn!A", "w0!0001")
+    ]
+    (notice,) = watched.events(m.Notify)
+    assert (notice.type, notice.timestamp) == ("no_more_static_job_to_submit", 11)
 
 
 def test_held_jobs_are_shown_when_they_are_released() -> None:
