@@ -12,7 +12,10 @@ from msgspec.structs import replace
 from batsched_py import Withdraw, Workload, WorkloadJob, simulate
 from batsched_py.model.user_model import SUCCESS, WITHDRAWN, EndedJob, StartedJob
 from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.units import HOUR
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
+from batsched_users.behaviour.withdrawal_habits import read_habits
 from batsched_users.models.deadline import Deadline
 from batsched_users.models.recorded_dependencies import RecordedDependencies
 from batsched_users.models.resubmits import Resubmits
@@ -139,6 +142,29 @@ def test_new_requests_follow_the_ratios() -> None:
         assert (job.id, job.size, job.walltime) == (f"A+{attempt}", size, walltime)
         assert users.profiles[job.profile]["delay"] == 10 * 0.25**attempt
         assert job.original_submission_time is None
+
+
+@pytest.mark.parametrize(("wait", "step"), [(100.0, 0), (5 * HOUR, 3)])
+def test_shares_gaps_and_kinds_are_those_of_the_habits(wait: float, step: int) -> None:
+    nb = 2000
+    load = workload([J(0, 8, 10, 100, f"u{k}") for k in range(nb)], 64, profile="delay")
+    users = Resubmits(load, model=FILE["withdraws"], model_options={"rate": 0.0})
+    for job in list(users.jobs_to_submit(0)):
+        users.job_ended(wait, EndedJob(job, 0, None, wait), WITHDRAWN)
+    gaps = []
+    while (now := users.next_submission()) < inf:
+        gaps += [now - wait] * len(list(users.jobs_to_submit(now)))
+    habits = read_habits("sdsc_sp2").resubmission
+    share = habits.probabilities[step]
+    assert len(gaps) / nb == pytest.approx(share, abs=4 * (share * (1 - share) / nb) ** 0.5)
+    middle = habits.gaps[len(habits.gaps) // 2]
+    below = sum(gap <= middle for gap in gaps) / len(gaps)
+    assert below == pytest.approx(0.5, abs=2 / len(gaps) ** 0.5)
+    counted = users.statistics()["resubmitted"]
+    for kind, nb_of_kind in counted.items():
+        expected = getattr(habits, kind)
+        error = (expected * (1 - expected) / len(gaps)) ** 0.5
+        assert nb_of_kind / len(gaps) == pytest.approx(expected, abs=4 * error)
 
 
 def test_no_share_resubmits_nothing() -> None:
