@@ -56,8 +56,9 @@ class DecisionProcess(System):
         self._six_decimals = six_decimals
         self._dilated: DilatedJobs | None = None
         """None unless the policy may let jobs run longer."""
-        self._killed: set[str] | None = None
-        """Running jobs that were killed, where Batsim aborts on a second time."""
+        self._killed: dict[str, bool] | None = None
+        """Running jobs that were killed, where Batsim aborts on a second time; and whether their
+        users did it, of which the policy does not know."""
         self._ended = self._more_static_jobs = False
         self._jobs: dict[str, Job] = {}
         """Those that wait or run, by their ids in messages."""
@@ -114,7 +115,7 @@ class DecisionProcess(System):
         self.begin(event.nb_compute_resources)
         self._registered = registered = RegisteredJobs(event, six_decimals=self._six_decimals)
         if self._six_decimals and event.is_batsim5:
-            self._killed = set()
+            self._killed = {}
         self._six_decimals = registered.six_decimals
         # Without users there is nothing to register, and Batsim must know that.
         self._registering = registered.enabled
@@ -162,7 +163,7 @@ class DecisionProcess(System):
         if job is None or job.state is not RUNNING:
             raise ProtocolError(f"JOB_COMPLETED: job {event.job_id!r} does not run")
         if self._killed:
-            self._killed.discard(event.job_id)
+            self._killed.pop(event.job_id, None)
         self.job_ended(job, event.job_state)
 
     def _submit_all(self, submissions: list[m.JobSubmitted]) -> None:
@@ -220,14 +221,19 @@ class DecisionProcess(System):
     def _kill(self, job: Job) -> None:
         job_id = self._find_running_id(job)
         if self._killed is not None:
+            if self._killed.get(job_id):
+                return
             if job_id in self._killed:
                 raise InvariantError(f"job {job.id} was killed twice, and Batsim 5 aborts on that")
-            self._killed.add(job_id)
+            self._killed[job_id] = False
         self._reply.append(m.KillJob(timestamp=self.now, job_ids=[job_id]))
 
     def _kill_for_user(self, job: Job) -> None:
-        if self._killed is None or self._find_running_id(job) not in self._killed:
+        job_id = self._find_running_id(job)
+        if self._killed is None or job_id not in self._killed:
             super()._kill_for_user(job)
+            if self._killed is not None:
+                self._killed[job_id] = True
 
     def _find_running_id(self, job: Job) -> str:
         """Return the id of a job that runs, or of the form of it that runs in its place."""

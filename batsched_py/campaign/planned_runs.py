@@ -344,12 +344,12 @@ def _checked(key: str, value: Any, place: tuple[str | int, ...], at: str | None 
     if isinstance(value, dict) and key not in _OPTIONS:
         raise mistake("expected a text, a number, true or false")
     for name, item in value.items() if isinstance(value, dict) else [(key, value)]:
-        if isinstance(value, dict) and _are_tables(item):
+        if isinstance(value, dict) and (_is_table(item) or _are_tables(item)):
             continue
         if isinstance(item, list):
             raise mistake(f'an axis of [run] is "{key}.{name}" = [...], between quotes')
         if not _is_label(item):
-            raise mistake("expected texts, finite numbers, true or false")
+            raise mistake("expected texts, finite numbers, true, false or tables of these")
     if key == "seed" and checked < 0:
         raise mistake("expected at least 0")
     return checked
@@ -385,10 +385,13 @@ def _listed(value: Any) -> list[Any]:
 
 def _are_tables(value: Any) -> bool:
     """Return whether a value of an option is a list of tables, such as the limits of a site."""
-    return (
-        isinstance(value, list)
-        and any(isinstance(item, dict) for item in value)
-        and all(isinstance(item, dict) and all(map(_is_label, item.values())) for item in value)
+    return isinstance(value, list) and bool(value) and all(map(_is_table, value))
+
+
+def _is_table(value: Any) -> bool:
+    """Return whether a value of an option is a table, such as the options of a wrapped model."""
+    return isinstance(value, dict) and all(
+        _is_label(item) or _is_table(item) for item in value.values()
     )
 
 

@@ -107,14 +107,17 @@ def fill_withdrawals(runs: pd.DataFrame) -> pd.DataFrame:
     """Return a table of runs in which the runs without a withdrawn job have shares of 0.
 
     Runs store these metrics only if any job was withdrawn, so they are nan in the rows of other
-    runs. The columns are added where they are missing.
+    runs. Their mean waits count all jobs, so they are known too, the restricted one unless a job
+    waited longer than 7 days. The columns are added where they are missing.
     """
     import pandas as pd
 
     unknown = pd.Series(nan, runs.index)
     none = runs.get("nb_withdrawn", unknown).isna()
     known: dict[str, Any] = dict.fromkeys(_OF_NO_WITHDRAWAL, 0.0)
-    known["mean_waiting_time_of_all"] = runs.get("mean_waiting_time", unknown)
+    known["mean_waiting_time_of_all"] = waits = runs.get("mean_waiting_time", unknown)
+    is_short = runs.get("max_waiting_time", unknown) <= RESTRICTION
+    known["restricted_mean_wait"] = waits.where(is_short)
     columns = {name: runs.get(name, unknown).mask(none, value) for name, value in known.items()}
     return runs.assign(**columns)
 

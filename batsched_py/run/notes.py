@@ -40,7 +40,7 @@ def make_notes(resolved: ResolvedRun, scheduler: Any, users: object, output: Out
             f"are refused, such as job {wide[0].id} of {wide[0].size}"
         )
     notes += _few_submitted(run, workload, output.table)
-    nb_refused = int((~output.table.ran).sum())
+    nb_refused = int((~(output.table.ran | output.table.withdrawn)).sum())
     if run.machine and nb_refused:
         notes.append(
             f"{nb_refused} jobs were refused: their partition is too small, or gives less time"

@@ -236,6 +236,17 @@ def test_an_option_may_have_a_list_of_tables(tmp_path: Path) -> None:
             read(tmp_path, f"[run]\nscheduler_options = {{ limits = {wrong} }}\n")
 
 
+def test_an_option_may_have_a_table(tmp_path: Path) -> None:
+    """Such as the options of a wrapped model, which may wrap another one."""
+    inner = '{ model = "feedback", model_options = { sessions = "max:20" } }'
+    whole = read(tmp_path, f"[run]\nuser_options = {{ model_options = {inner} }}\n")
+    assert whole.runs[0].settings.user_options == {
+        "model_options": {"model": "feedback", "model_options": {"sessions": "max:20"}}
+    }
+    with pytest.raises(InputError, match="expected texts, finite numbers, true, false or tables of these"):
+        read(tmp_path, "[run]\nuser_options = { model_options = { rate = nan } }\n")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [

@@ -184,6 +184,16 @@ def test_batsim5_aborts_on_a_second_kill(version: str, times: int) -> None:
         process.answer(m.Message(1.0, [submitted("b", now=1.0)]))
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_policy_may_kill_what_a_user_killed(version: str) -> None:
+    """The policy cannot know that the user was first; Batsim 5 is told once."""
+    process = DecisionProcess(Kills(1), KillsTwice(one_job()), six_decimals=True)
+    process.answer(begin(**VERSIONS[version]))
+    reply = process.answer(m.Message(1.0, [m.RequestedCall(timestamp=1.0)]))
+    kills = [event for event in reply.events if isinstance(event, m.KillJob)]
+    assert len(kills) == (1 if version == "5" else 3)
+
+
 class Dilates(Fcfs):
     """Lets jobs run twice as long."""
 
@@ -193,6 +203,12 @@ class Dilates(Fcfs):
     def schedule(self, now: float, queue: Any, machine: Any) -> Iterator[Decision]:
         for job in queue:
             yield Start(job, dilation=2.0)
+
+
+def one_job() -> Workload:
+    jobs = [WorkloadJob(id="a", submit_time=0.0, size=1, profile="p", walltime=10.0)]
+    profiles = {"p": {"type": "delay", "delay": 9.0}}
+    return Workload(name="w", nb_res=4, jobs=jobs, profiles=profiles)
 
 
 class KillsTwice(Rigid):
@@ -209,10 +225,7 @@ class KillsTwice(Rigid):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_users_may_kill_a_job_twice(version: str) -> None:
     """Also one that runs under another name, since it runs longer; Batsim 5 is told once."""
-    jobs = [WorkloadJob(id="a", submit_time=0.0, size=1, profile="p", walltime=10.0)]
-    profiles = {"p": {"type": "delay", "delay": 9.0}}
-    users = KillsTwice(Workload(name="w", nb_res=4, jobs=jobs, profiles=profiles))
-    process = DecisionProcess(Dilates(), users, six_decimals=True)
+    process = DecisionProcess(Dilates(), KillsTwice(one_job()), six_decimals=True)
     process.answer(begin(**VERSIONS[version]))
     reply = process.answer(m.Message(1.0, [m.RequestedCall(timestamp=1.0)]))
     kills = [event for event in reply.events if isinstance(event, m.KillJob)]

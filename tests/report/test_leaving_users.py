@@ -105,6 +105,16 @@ def test_a_campaign_with_users_who_stay(both: CampaignResults) -> None:
     assert len(frames) == 2
     assert [bool(frame["withdrawn_share"].any()) for frame in frames] == [True, False]
     assert "0 % (*rigid, easy*)" in report.answer
+    rigid = both.runs[both.runs["users"] == "rigid"]
+    exact = [rigid[name].tolist() for name in ("restricted_mean_wait", "mean_waiting_time")]
+    assert exact[0] == exact[1], "no wait is longer than 7 days"
+
+
+def test_the_restricted_wait_of_long_waits_is_unknown() -> None:
+    week = 7 * 86400.0
+    runs = pd.DataFrame({"mean_waiting_time": [5.0, 5.0], "max_waiting_time": [week, week + 1]})
+    filled = fill_withdrawals(runs)["restricted_mean_wait"]
+    assert (filled[0], filled.isna().tolist()) == (5.0, [False, True])
 
 
 def test_reports_without_withdrawals_have_none(

@@ -158,7 +158,7 @@ class Sufficient:
         self._chance = Chance(seed)
         kind = load_model(model)
         if kind is Sufficient:
-            raise UsageError(f"model={model}: expected the model that these users are of otherwise")
+            raise UsageError(f"model={model}: expected another model, since this one wraps it")
         if any(self._levers.values()):
             _check_users(kind, model, workload, options)
         _check_names(kind, model, options, said)

@@ -57,7 +57,7 @@ class Wrapper:
     ) -> None:
         kind = load_model(model)
         if kind is type(self):
-            raise UsageError(f"model={model}: expected the model that these users are of otherwise")
+            raise UsageError(f"model={model}: expected another model, since this one wraps it")
         self.inner: UserModel = plugins.make_users(kind, model, workload, options or {}, seed)
         self.profiles: Mapping[str, dict[str, Any]] = self.inner.profiles
 
