@@ -64,6 +64,14 @@ class SiteView:
 
     A user model gets it by its optional method ``begin(site)``. It knows no run times of jobs. What
     it shows is the state before the policy decides at this instant.
+
+    Example: users who look whether fewer than ten jobs wait.
+
+        >>> class Looking:
+        ...     def begin(self, site):
+        ...         self.site = site
+        ...     def is_quiet(self):
+        ...         return self.site.waiting().nb_jobs < 10
     """
 
     def __init__(self, site: ShownSite) -> None:

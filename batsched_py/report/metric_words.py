@@ -119,7 +119,7 @@ _WORDS = {
     ),
     "restricted_mean_wait": (
         "Kaplan-Meier wait",
-        "Mean wait for a start if nobody withdrew a job; waits count up to 7 days.",
+        "Mean wait of a job for its start if it is not withdrawn; waits count up to 7 days.",
     ),
     "mean_waiting_time_of_withdrawn": (
         "mean wait of withdrawn jobs",

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from batsched_py.model.compiled.switch import placement
 from batsched_py.model.decisions import CallMeLater, Decision, Start
 from batsched_py.model.job import Job, JobState
@@ -60,8 +62,9 @@ class Conservative(Permission):
             return
         columns = queue.view(JobArrays)
         starts = self._starts[columns.number]
-        if ((starts < inf) > columns.waiting).any():
-            self._begin_anew(now, queue, machine)  # some have left: they wait for an outage
+        left = columns.number[(starts < inf) & ~columns.waiting]  # some may have come back
+        if len(left) and not np.isin(left, columns.number[columns.waiting]).all():
+            self._begin_anew(now, queue, machine)  # some wait for an outage
             starts = self._starts[columns.number]
         first = float(starts.min())
         while first <= now:
