@@ -315,3 +315,14 @@ def test_jobs_that_users_withdraw_or_that_wait_for_others(tmp_path: Path) -> Non
         assert words in text
     states = [watch.life and watch.life.state for watch in watches]
     assert states[1:4] == ["WITHDRAWN", "WITHDRAWN", "COMPLETED_SUCCESSFULLY"]
+
+
+def test_jobs_that_users_kill(tmp_path: Path) -> None:
+    """Messages do not say that it was not the policy: the replayed one kills nothing."""
+    load = workload([J(0, 4, 100), J(1, 4, 20)], 4)
+    path = tmp_path / "x.jsonl"
+    record(path, load, Fcfs(), Impatient(load, patience=60, spread=30.0, kill=True))
+    watches = [watched(path, f"dyn!000{number}", Fcfs()) for number in range(2)]
+    assert [watch.life and watch.life.state for watch in watches] == [
+        *("COMPLETED_KILLED", "COMPLETED_SUCCESSFULLY")
+    ]

@@ -20,6 +20,7 @@ class Impatient:
         patience: Seconds that a job may wait.
         spread: Seconds by which each of seven successive jobs may wait longer than the last one.
         due: Seconds from the submission of a job to its deadline; 0: none has one.
+        kill: Whether to kill jobs that have started.
     """
 
     reacts = True
@@ -31,6 +32,7 @@ class Impatient:
         patience: float = 3600.0,
         spread: float = 3600.0,
         due: float = 0.0,
+        kill: bool = False,
     ) -> None:
         self.profiles = workload.profiles
         self._due = due
@@ -38,7 +40,7 @@ class Impatient:
         for number, job in enumerate(workload.jobs):
             heappush(self._acts, (job.submit_time, 0, number, job))
             leaves = job.submit_time + patience + spread * (number % 7)
-            heappush(self._acts, (leaves, 1, number, Withdraw(job.id)))
+            heappush(self._acts, (leaves, 1, number, Withdraw(job.id, kill)))
 
     def next_submission(self) -> float:
         return self._acts[0][0] if self._acts else inf
