@@ -301,6 +301,18 @@ def test_nobody_to_withdraw() -> None:
         Withdraws(log_of(J(0, 1, 10)))
 
 
+def test_jobs_without_user_are_counted() -> None:
+    """Synthetic jobs have no user, also if those of the log have."""
+    counted = {}
+    for clock in ("user", "job"):
+        options = {"model": "synthetic", "clock": clock, "model_options": {"jobs": 60}}
+        result = simulate(SAMPLE_LOG, users=FILE["withdraws"], user_options=options)
+        counted[clock] = result.settings.get("user_statistics", {})
+    assert counted["user"]["without_user"] == 60
+    assert "60 jobs have no user, so nobody withdraws them" in counted["user"]["summary"]
+    assert "without_user" not in counted["job"]
+
+
 def test_wrong_habits(tmp_path: Any) -> None:
     text = SHIPPED["sdsc_sp2"].read_text()
     file = tmp_path / "habits.json"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf, log1p
 from random import Random
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -128,6 +128,15 @@ class Withdraws(Wrapper):
         self._clock.ended(now, job.submitted, withdrawn=state == WITHDRAWN)
         super().job_ended(now, job, state)
 
+    def statistics(self) -> Mapping[str, Any]:
+        """Count the jobs without user that nobody withdraws, beside the wrapped model's counts."""
+        inner, nb = super().statistics(), self._clock.nb_without_user
+        if not nb:
+            return inner
+        before = f"{inner['summary']}; " if inner.get("summary") else ""
+        summary = f"{before}{nb} jobs have no user, so nobody withdraws them: see clock=job"
+        return {**inner, "without_user": nb, "summary": summary}
+
     def job_paused(self, now: float, job: EndedJob) -> None:
         """Note that a job was withdrawn and will be submitted again."""
         self._clock.ended(now, job.submitted, withdrawn=True)
@@ -141,6 +150,9 @@ class Withdraws(Wrapper):
 
 class _Clock(Protocol):
     """Decides when which waiting jobs are withdrawn; times in seconds."""
+
+    nb_without_user: int
+    """Number of submitted jobs that are never withdrawn since they have no user."""
 
     def submitted(self, now: float, job: WorkloadJob) -> None: ...
     def started(self, now: float, job: WorkloadJob) -> None: ...
@@ -160,6 +172,8 @@ def _hazard_by_presence(habits: Habits, calendar: Calendar) -> PresenceHazard:
 
 class _JobClock:
     """Each job has a patience, drawn at its submission from a number of the job."""
+
+    nb_without_user = 0
 
     def __init__(self, hazard: AgeHazard, rate: float, chance: Chance) -> None:
         self._hazard, self._rate, self._chance = hazard, rate, chance
@@ -228,6 +242,7 @@ class _UserClock:
     def __init__(self, hazard: PresenceHazard, choice: Choice, rate: float, chance: Chance) -> None:
         self._hazard, self._rate, self._chance = hazard, rate, chance
         self._choice = choice
+        self.nb_without_user = 0
         self._users: dict[str, _Presence] = {}
         self._changed: dict[str, None] = {}
         """Users whose next decision is to be planned anew, in order."""
@@ -237,6 +252,7 @@ class _UserClock:
     def submitted(self, now: float, job: WorkloadJob) -> None:
         """Note a visible act, and a waiting job."""
         if job.user is None or not self._rate:
+            self.nb_without_user += bool(self._rate)
             return
         user = self._users.get(job.user)
         if user is None:
