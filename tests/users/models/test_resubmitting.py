@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from batsched_py import Withdraw, Workload, WorkloadJob, simulate
+from batsched_py import Easy, SiteView, Withdraw, Workload, WorkloadJob, simulate
 from batsched_py.model.user_model import SUCCESS, WITHDRAWN, EndedJob, StartedJob
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import workload
+from batsched_py.testing import run, workload
 from batsched_py.units import HOUR
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from batsched_users.behaviour.withdrawal_habits import read_habits
@@ -119,6 +119,43 @@ def test_dependents_are_submitted_after_the_new_job() -> None:
     ]
     assert not users._running
     assert not users._paused
+
+
+class Looking:
+    """Submits A and B, withdraws B at 100, and looks at its jobs at 200."""
+
+    seen: ClassVar[list[Any]] = []
+
+    def __init__(self, load: Workload) -> None:
+        self.profiles = load.profiles
+        self._acts = [(0, load.jobs[0]), (1, load.jobs[1]), (100, Withdraw("B")), (200, None)]
+
+    def begin(self, site: SiteView) -> None:
+        self.site = site
+
+    def next_submission(self) -> float:
+        return self._acts[0][0] if self._acts else inf
+
+    def jobs_to_submit(self, now: float) -> list[Any]:
+        act = self._acts.pop(0)[1]
+        if act is None:
+            jobs = [(job.submitted.id, job.submit_time) for job in self.site.own_jobs("a")]
+            self.seen[:] = [*jobs, self.site.expected_start("B"), self.site.waiting().nb_jobs]
+        return [] if act is None else [act]
+
+    def job_ended(self, now: float, job: EndedJob, state: str) -> None:
+        pass
+
+
+def test_the_wrapped_model_sees_its_own_jobs() -> None:
+    """In the queue is B+1 from 150 on, which starts when A ends."""
+    log = log_of(J(0, 1, 1000, 1000, "a", 1000), J(1, 1, 10, 100, "a", 20))
+    users = Resubmits(log, model=f"{__file__}:Looking")
+    kinds = {"same": 1.0, "smaller": 0.0, "larger": 0.0, "mixed": 0.0}
+    users._habits = replace(users._habits, probabilities=[1.0] * 4, gaps=[50.0, 50.0], **kinds)
+    run(log, Easy(), users)
+    seen = users.inner.seen  # type: ignore[attr-defined]
+    assert seen == [("A", 0.0), ("B", 1.0), 1000.0, 1]
 
 
 def test_new_requests_follow_the_ratios() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.model.site_view import OwnJob, SiteView
 from batsched_py.model.user_model import (
     WITHDRAWN,
     EndedJob,
@@ -45,6 +46,32 @@ class _Again(msgspec.Struct, eq=False):
     attempts: int = 0
     longer: float = 1.0
     """Factor of the run time of the original job."""
+
+
+class _View:
+    """What users see of the site, with the names that the wrapped model knows."""
+
+    def __init__(
+        self, site: SiteView, ids: Mapping[str, str], running: Mapping[str, _Again]
+    ) -> None:
+        self._site, self._ids, self._running = site, ids, running
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._site, name)  # all that names no jobs
+
+    def own_jobs(self, user: str | None) -> list[OwnJob]:
+        """Return the jobs of a user that wait or run, as the wrapped model made them."""
+        jobs = []
+        for job in self._site.own_jobs(user):
+            again = self._running.get(job.submitted.id)
+            if again is not None:
+                job = job._replace(submitted=again.original, submit_time=again.submit_time)
+            jobs.append(job)
+        return jobs
+
+    def expected_start(self, job_id: str) -> float | None:
+        """Return when a waiting job starts by the policy's plan (seconds)."""
+        return self._site.expected_start(self._ids.get(job_id, job_id))
 
 
 class Resubmits(Wrapper):
@@ -105,6 +132,10 @@ class Resubmits(Wrapper):
     def reacts(self) -> bool | None:
         """True: users submit jobs again because of what happened to them."""
         return True
+
+    def begin(self, site: SiteView) -> None:
+        """Show the site to the wrapped model, with the jobs as it made them."""
+        self._tell("begin", _View(site, self._ids, self._running))
 
     def next_submission(self) -> float:
         """Return when users act next (seconds), inf if nothing is due."""
