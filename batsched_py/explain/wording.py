@@ -9,10 +9,11 @@ from batsched_py.explain.job_watch import Ended, Happened, Started
 from batsched_py.explain.waiting_lines import Explanation, Line
 from batsched_py.model.waiting_reason import Why
 from batsched_py.options.durations import format_exact_duration
-from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, REJECTED
+from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, REJECTED, WITHDRAWN
 from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload.logs.clock import format_moment
 from batsched_py.workload.unused_input import RESERVATION
+from batsched_py.workload.workload import AFTER, DYNAMIC
 
 LISTED = 5
 """The most jobs that a list names; for the others it has their number."""
@@ -26,6 +27,8 @@ def describe(found: Explanation) -> Iterator[str]:
         yield f"overtaken by {later}: {list_names(found.overtaken_by)}"
     if found.state == REJECTED:
         yield _rejection(found)
+    if after := _list_dependencies(found):
+        yield f"it may start only after these jobs have ended well: {list_names(after)}"
     if found.held:
         yield f"why it waited under {found.policy}:"
         if not found.explains_itself:
@@ -61,6 +64,8 @@ def _summary(found: Explanation) -> str:
     job += f"submitted at {format_time(found.submit_time)}"
     if found.start is None and found.state in NEVER_RAN:
         what = "rejected" if found.state == REJECTED else "withdrawn by its user"
+        if found.state == WITHDRAWN and _list_dependencies(found):
+            what += " or since a job that it depends on did not end well"
         waited = f", after {format_exact_duration(found.waited)}" if found.waited else ""
         return f"{job}, {what} at {format_time(found.submit_time + found.waited)}{waited}"
     if found.start is None:
@@ -71,6 +76,13 @@ def _summary(found: Explanation) -> str:
     waited = f"waited {format_exact_duration(found.waited)}" if found.waited else "did not wait"
     ended = "" if found.end is None else f"; it ended at {format_time(found.end)} ({found.state})"
     return f"{job}, started at {format_time(found.start)}, {waited}{ended}"
+
+
+def _list_dependencies(found: Explanation) -> list[str]:
+    """Return the ids of the jobs that a job depends on, if users submitted it."""
+    if not found.job.startswith(f"{DYNAMIC}!"):
+        return []
+    return [f"{DYNAMIC}!{name}" for name in found.extra.get(AFTER, ())]
 
 
 def _rejection(found: Explanation) -> str:
