@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import partial
 from pkgutil import resolve_name
 from types import SimpleNamespace
@@ -93,6 +94,22 @@ def check_methods(group: str, plugin: type[Any], name: str) -> None:
     }
     for method, parameters in (_METHODS[group] | optional).items():
         _check_method(plugin, method, parameters, f"{_KINDS[group]} {name!r}")
+
+
+def find_misspelt(group: str, plugin: type[Any]) -> dict[str, str]:
+    """Return methods of a class that nobody calls, each with the optional method it resembles.
+
+    Only methods of classes outside this package count.
+    """
+    known = {*_METHODS[group], *_OPTIONAL[group], "held", "statistics"}
+    theirs = [kind for kind in plugin.__mro__ if not kind.__module__.startswith("batsched_")]
+    own = {name for kind in theirs for name, value in vars(kind).items() if callable(value)}
+    found = {}
+    for name in sorted(own - known):
+        close = get_close_matches(name, known - own, n=1, cutoff=0.85)
+        if close and not name.startswith("_"):
+            found[name] = close[0]
+    return found
 
 
 def has_methods(group: str, plugin: type[Any]) -> bool:

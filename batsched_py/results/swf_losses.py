@@ -45,7 +45,7 @@ def find_losses(
             notes.append(f"{nb} {what} jobs have no run times: a replay {what_next}")
     nb_killed = table.text_column("final_state").count(KILLED)
     if nb_killed:
-        notes.append(f"{nb_killed} jobs were killed by the policy or their users: their run times end there")
+        notes.append(f"{nb_killed} jobs were killed by policy or users: their run times end there")
     placed = any(name in {**table.numbers, **table.texts} for name in ("dilation", "transfer"))
     if placed or run["platform"] or any(site.speed != 1 for site in table.sites):
         notes.append("run times depend on the hosts where the jobs ran: a replay may differ")

@@ -8,6 +8,7 @@ import numpy as np
 
 from batsched_py.errors import InputError
 from batsched_py.model.policy import declares
+from batsched_py.plugins import plugins
 from batsched_py.schedulers.partitioned import unwrap_policy
 from batsched_py.workload.unused_input import find_unused_in_jobs
 
@@ -34,6 +35,12 @@ def make_notes(resolved: ResolvedRun, scheduler: Any, users: object, output: Out
         sites=machine.sites,
         described=machine.description,
     )
+    for group, plugin in (
+        (plugins.SCHEDULERS, type(unwrap_policy(scheduler))),
+        (plugins.USERS, type(users)),
+    ):
+        for name, meant in plugins.find_misspelt(group, plugin).items():
+            notes.append(f"{plugin.__name__}.{name} is never called: did you mean {meant}?")
     if wide := [job for job in workload.jobs if job.size > output.nb_processors]:
         notes.append(
             f"{len(wide)} jobs are wider than the machine of {output.nb_processors} processors and "

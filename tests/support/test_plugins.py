@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from numpy.random import SeedSequence, default_rng
 
+from batsched_py import Easy, Job, simulate
 from batsched_py.errors import PluginError
 from batsched_py.plugins import plugins
 from batsched_py.plugins.plugin_files import importable_name, load_file, study_module
@@ -108,6 +109,24 @@ class Mine:
     def jobs_to_submit(self, now): ...
     def job_ended(self, now, job, state): ...
 """
+
+
+def test_methods_with_a_slip_in_their_names() -> None:
+    """They would do nothing in silence."""
+
+    class Capped(Easy):
+        def may_strat(self, now: float, job: Job) -> bool:
+            return False
+
+        def job_ended(self, now: float, job: Job) -> None:
+            pass
+
+        def job_end(self) -> None:
+            pass
+
+    assert plugins.find_misspelt(plugins.SCHEDULERS, Capped) == {"may_strat": "may_start"}
+    notes = simulate("sample", scheduler=Capped, first=5).settings["notes"]
+    assert "Capped.may_strat is never called: did you mean may_start?" in notes
 
 
 def test_the_first_parameter_of_a_user_model_is_no_option(tmp_path: Path) -> None:
