@@ -21,6 +21,7 @@ from batsched_py.workload.machine_file import read_machine
 from helpers.logs import swf_line, swf_text
 from helpers.partitions import entry, partition
 from helpers.processors import processors
+from helpers.withdrawing import Impatient
 
 LONG = {"over_walltime": "cut", "max_walltime": "2 h"}
 MACHINE = (
@@ -66,6 +67,14 @@ def test_sizes_limits_and_partitions_of_a_logs_jobs(machine: Path) -> None:
     for note in ("1 jobs have the queue 9", ": cut to its", ": refused", "1 jobs were refused"):
         assert note in notes
     assert result.settings["nb_processors"] == 32
+
+
+def test_withdrawn_jobs_were_not_refused(machine: Path) -> None:
+    frame = log_of(*[{"requested_processors": 24, "requested_time": 600}] * 3)
+    options = {"patience": 10.0, "spread": 0.0}
+    result = simulate(frame, machine=machine, users=Impatient, user_options=options)
+    assert sorted(result.jobs["final_state"]) == ["COMPLETED_SUCCESSFULLY", *["WITHDRAWN"] * 2]
+    assert not any("refused" in note for note in result.settings["notes"])
 
 
 def test_a_limit_for_all_partitions(machine: Path) -> None:
