@@ -274,6 +274,12 @@ def test_a_delayed_job_is_withdrawn_before_it_is_submitted() -> None:
 # Wrong options ----------------------------------------------------------------------------------
 
 
+TWICE = {
+    "model": FILE["withdraws"],
+    "model_options": {"model": FILE["resubmits"], "model_options": {"model": "rigid"}},
+}
+
+
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
@@ -287,6 +293,7 @@ def test_a_delayed_job_is_withdrawn_before_it_is_submitted() -> None:
         ("deadline", {"slack": 0.0}, "slack=0"),
         ("deadline", {"shape": 0.0}, "shape=0"),
         ("resubmits", {"share": 2.0}, "share=2"),
+        ("resubmits", TWICE, "no second model"),
     ],
 )
 def test_wrong_options(model: str, options: dict[str, Any], message: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from batsched_py.errors import UsageError
 from batsched_py.model.site_view import OwnJob, SiteView
 from batsched_py.model.user_model import (
     WITHDRAWN,
@@ -110,6 +111,14 @@ class Resubmits(Wrapper):
         self._share = number("share", share, 0, 1)
         self._chance, self._names = Chance(seed), JobNames()
         super().__init__(workload, model, model_options, seed)
+        inner = self.inner
+        while isinstance(inner, Wrapper):
+            if isinstance(inner, Resubmits):
+                raise UsageError(
+                    "model_options: expected no second model that submits jobs again, since both "
+                    "would give new jobs the same ids"
+                )
+            inner = inner.inner
         self._scaled = ScaledProfiles(self.inner.profiles)
         self.profiles: Mapping[str, dict[str, Any]] = self._scaled
         self._nb_res = workload.nb_res
