@@ -205,15 +205,17 @@ def rows_of_impatience() -> Iterator[str]:
         yield f"| {' | '.join((*place, *cells))} |"
     pairs: dict[tuple[str, str], list[str]] = {}
     for row in numbers("impatience", "pairs"):
-        if row["log"] == "SDSC-SP2" and row["policies"] in ("EASY - FCFS", "UPS - EASY"):
+        if row["log"] == "SDSC-SP2" and row["policies"] != "UPS - FCFS":
             cells = pairs.setdefault((row["loop"], row["users"]), [])
             cells.append(bold_if_clear(row, "work_points", "work_low", "work_high"))
-            cells.append(bold_if_clear(row, "km_wait_h", "km_wait_low", "km_wait_high"))
+            if row["policies"] == "UPS - EASY":
+                cells.append(bold_if_clear(row, "km_wait_h", "km_wait_low", "km_wait_high"))
     for place, cells in pairs.items():
         yield f"| {' | '.join((*place, *cells))} |"
     for row in numbers("impatience", "pilot"):
         cells = [f"{row[name]}/{row[f'{name}_pilot']}" for name in PILOT]
-        yield f"| {row['users']}, {row['policy']} | {' | '.join(cells)} |"
+        if row["users"] != "patient" or row["policy"] == "EASY":
+            yield f"| {row['users']}, {row['policy']} | {' | '.join(cells)} |"
 
 
 PILOT = ("jobs_percent", "requested_percent", "km_wait_h", "served_wait_h", "all_work_percent")
