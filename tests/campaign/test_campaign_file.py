@@ -243,7 +243,9 @@ def test_an_option_may_have_a_table(tmp_path: Path) -> None:
     assert whole.runs[0].settings.user_options == {
         "model_options": {"model": "feedback", "model_options": {"sessions": "max:20"}}
     }
-    with pytest.raises(InputError, match="expected texts, finite numbers, true, false or tables of these"):
+    with pytest.raises(
+        InputError, match="expected texts, finite numbers, true, false or tables of these"
+    ):
         read(tmp_path, "[run]\nuser_options = { model_options = { rate = nan } }\n")
 
 

@@ -202,18 +202,21 @@ def rows_of_impatience() -> Iterator[str]:
     columns = ("jobs_percent", "requested_percent", "work_percent", "km_wait_h", "served_wait_h")
     for place, policies in cases.items():
         cells = ["/".join(row[name] for row in policies) for name in columns]
-        yield f"| {' | '.join((*place, *cells))} |"
+        yield f"| {', '.join(place)} | {' | '.join(cells)} |"
     pairs: dict[tuple[str, str], list[str]] = {}
     for row in numbers("impatience", "pairs"):
-        if row["log"] == "SDSC-SP2" and row["policies"] in ("EASY - FCFS", "UPS - EASY"):
+        is_shown = row["users"] != "resubmitting" and row["policies"] != "UPS - FCFS"
+        if row["log"] == "SDSC-SP2" and is_shown:
             cells = pairs.setdefault((row["loop"], row["users"]), [])
             cells.append(bold_if_clear(row, "work_points", "work_low", "work_high"))
-            cells.append(bold_if_clear(row, "km_wait_h", "km_wait_low", "km_wait_high"))
+            if row["policies"] == "UPS - EASY":
+                cells.append(bold_if_clear(row, "km_wait_h", "km_wait_low", "km_wait_high"))
     for place, cells in pairs.items():
-        yield f"| {' | '.join((*place, *cells))} |"
+        yield f"| {', '.join(place)} | {' | '.join(cells)} |"
     for row in numbers("impatience", "pilot"):
         cells = [f"{row[name]}/{row[f'{name}_pilot']}" for name in PILOT]
-        yield f"| {row['users']}, {row['policy']} | {' | '.join(cells)} |"
+        if row["users"] == "impatient" or (row["users"], row["policy"]) == ("patient", "EASY"):
+            yield f"| {row['users']}, {row['policy']} | {' | '.join(cells)} |"
 
 
 PILOT = ("jobs_percent", "requested_percent", "km_wait_h", "served_wait_h", "all_work_percent")
