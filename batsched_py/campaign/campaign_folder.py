@@ -348,6 +348,8 @@ def _flat(settings: Settings) -> dict[str, Any]:
     for name in _ONLY_IF_GIVEN:
         if not fields[name]:
             del fields[name]
+    if settings.scheduler_command is not None:  # then the policy's name is only the default
+        fields["scheduler"] = settings.scheduler_command
     return fields
 
 

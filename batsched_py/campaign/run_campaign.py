@@ -20,6 +20,7 @@ from batsched_py.campaign.workers.runner import Failure, execute, sort_whole_log
 from batsched_py.campaign.workers.worker_processes import LocalWorkers
 from batsched_py.errors import UsageError, parameter
 from batsched_py.files.writers import locked, make_folder_of
+from batsched_py.run.backends.started_scheduler import check_program
 from batsched_py.run.stored_values import EMBEDDED, check_outside
 from batsched_py.support.terminal_text import console
 
@@ -110,6 +111,9 @@ class PlannedCampaign:
     @contextmanager
     def _executor(self, runs: Collection[PreparedRun]) -> Iterator[Executor]:
         if self.options.cluster is None or not runs:
+            settings = (run.task.settings for run in runs)
+            for program in sorted({of.scheduler_command for of in settings} - {None}):
+                check_program(program)
             with LocalWorkers(self.options.at_a_time) as executor:
                 yield executor
         else:

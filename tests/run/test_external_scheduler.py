@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from batsched_py import simulate
+from batsched_py import run_campaign, simulate
 from batsched_py.errors import SimulationError, UsageError
 from batsched_py.run.backends.started_scheduler import make_command
 from batsched_py.run.result import Result
@@ -167,6 +167,23 @@ def test_a_campaign_names_a_program(folder: Path) -> None:
     ours, theirs = rows["fcfs"], rows[OURS.format("fcfs")]
     assert ours["mean_waiting_time"] == theirs["mean_waiting_time"]
     assert theirs["scheduler_protocol"] == "5"
+
+
+def test_variants_that_are_programs_are_named_by_their_commands(folder: Path) -> None:
+    lines = ('[run]\nlog = "log.swf"\nwhose = ["ours", "theirs"]', "[whose.ours]", "[whose.theirs]")
+    text = "\n".join((*lines, f'scheduler = {{ command = "{OURS.format("fcfs")}" }}\n'))
+    (folder / "c.toml").write_text(text)
+    results = run_campaign("c.toml", "out", jobs=1, progress=False)
+    assert list(results.runs["scheduler"]) == ["easy", OURS.format("fcfs")]
+
+
+def test_a_campaign_needs_its_programs_before_it_begins(folder: Path) -> None:
+    (folder / "c.toml").write_text(
+        '[run]\nlog = "log.swf"\nscheduler = ["easy", {command = "no-such-program -x"}]\n'
+    )
+    with pytest.raises(UsageError, match="no program 'no-such-program' for scheduler_command"):
+        run_campaign("c.toml", "out", jobs=1, progress=False)
+    assert not list(folder.glob("out/runs/*"))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -111,6 +112,16 @@ def make_command(command: str, endpoint: str) -> list[str]:
     port = endpoint.rpartition(":")[2]
     placed = [word.replace("{endpoint}", endpoint).replace(_PORT, port) for word in words]
     return placed if placed != words else [*words, "-s", endpoint]
+
+
+def check_program(command: str) -> None:
+    """Raise :class:`UsageError` if the program of a command line is not on this machine."""
+    name = make_command(command, "")[0]
+    if shutil.which(name) is None:
+        raise UsageError(
+            f"there is no program {name!r} for {parameter('scheduler_command')} {command}: "
+            "install it, put it on PATH, or give its path"
+        )
 
 
 def find_free_endpoint() -> str:
