@@ -278,6 +278,18 @@ def draw_impatience() -> Any:
     return _below(alt.concat(*panels, columns=2))
 
 
+def draw_other_schedulers() -> Any:
+    """Draw the change of the mean wait under the EASY of other programs, by kind of users."""
+    rows = read_numbers("other_schedulers", "waits")
+    rows = rows[~rows["program"].isin(["easy", "fcfs"])]
+    panels = []
+    for case, own in rows.groupby("case", sort=False):
+        value = "change of the mean wait (%)"
+        panel = _grouped_intervals(own, "program", "users", "change_percent", value)
+        panels.append(panel.properties(width=190, height=130, title=case))
+    return _below(alt.hconcat(*panels).resolve_scale(y="shared"))
+
+
 def _grouped_intervals(rows: pd.DataFrame, by: str, group: str, name: str, title: str) -> Any:
     """Draw intervals in lines by one column, and in colours and shapes by another."""
     groups = list(dict.fromkeys(rows[group]))
@@ -319,6 +331,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "grid": draw_grid,
     "impatience": draw_impatience,
     "league": draw_league,
+    "other_schedulers": draw_other_schedulers,
     "replay_feedback": draw_replay_feedback,
     "resampling": draw_resampling,
     "reservations": draw_reservations,

@@ -222,6 +222,16 @@ def rows_of_impatience() -> Iterator[str]:
 PILOT = ("jobs_percent", "requested_percent", "km_wait_h", "served_wait_h", "all_work_percent")
 
 
+def rows_of_other_schedulers() -> Iterator[str]:
+    rows: dict[tuple[str, str], list[str]] = {}
+    for row in numbers("other_schedulers", "waits"):
+        if row["program"] not in ("easy", "fcfs"):
+            cells = rows.setdefault((row["program"], row["users"]), [])
+            cells.append(bold_if_clear(row, *CHANGE_PERCENT))
+    for (program, users), cells in rows.items():
+        yield f"| {program} | {users} | {' | '.join(cells)} |"
+
+
 def rows_of_site() -> Iterator[str]:
     """Bold is another matter here: changes within the error of the replay are not."""
     changes: dict[tuple[str, str], list[str]] = {}
@@ -242,6 +252,7 @@ ROWS: dict[str, Callable[[], Iterator[str]]] = {
     "grid_users": rows_of_grid_users,
     "impatience": rows_of_impatience,
     "league": rows_of_league,
+    "other_schedulers": rows_of_other_schedulers,
     "replay_feedback": rows_of_replay_feedback,
     "reservations": rows_of_reservations,
     "resampling": rows_of_resampling,
