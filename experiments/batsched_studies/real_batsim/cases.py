@@ -154,6 +154,12 @@ _SIMULATED = (
         signal="9:00-18:00",
         red="delay:0.1,reconfiguration:0.1,space_degradation:0.1,time_degradation:0.1,renounce:0.1",
     ),
+    _users("recorded_dependencies"),
+    _users("withdraws", "of feedback, three times as often as in logs", model="feedback", rate=3),
+    _users(
+        "resubmits", "users withdraws, three times as often as in logs", model_options={"rate": 3}
+    ),
+    _users("deadline", "mean slack twice the requested time", slack=2),
     *map(_feedback, ("fcfs", "conservative", "dynp")),
     _large("whole log", "the sample log"),
     _large("whole log, users", "feedback", users="feedback"),
