@@ -27,7 +27,7 @@ PARTS = {
     "docs/how-to": 16000,
     "docs/reference": 20400,
     "docs/gallery.md": 500,
-    "experiments/batsched_studies": 12600,
+    "experiments/batsched_studies": 12500,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "
     "tests/README.md benchmarks/README.md platforms/README.md": 8600,
 }
