@@ -42,7 +42,7 @@ _MACHINE_FILE = "partitions and outages"
 _PROFILES = "synthetic jobs, easy"
 _OWN_OPTIONS = "synthetic jobs, Batsim's options"
 _PLATFORMS = platforms_folder()
-_SIX_DECIMALS = "times fall between two microseconds, and Batsim's messages have six decimals"
+_SIX_DECIMALS = "Batsim's messages have six decimals"
 
 
 # With batsched_py.simulate ------------------------------------------------------------------------
@@ -155,10 +155,12 @@ _SIMULATED = (
         red="delay:0.1,reconfiguration:0.1,space_degradation:0.1,time_degradation:0.1,renounce:0.1",
     ),
     _users("recorded_dependencies"),
-    _users("withdraws", "of feedback, three times as often as in logs", model="feedback", rate=3),
+    _users(
+        "withdraws", "of feedback, three times as often as in logs", model="feedback", rate=3
+    )._replace(note=_SIX_DECIMALS),
     _users(
         "resubmits", "users withdraws, three times as often as in logs", model_options={"rate": 3}
-    ),
+    )._replace(note=_SIX_DECIMALS),
     _users("deadline", "mean slack twice the requested time", slack=2),
     *map(_feedback, ("fcfs", "conservative", "dynp")),
     _large("whole log", "the sample log"),
