@@ -111,9 +111,9 @@ class PlannedCampaign:
     @contextmanager
     def _executor(self, runs: Collection[PreparedRun]) -> Iterator[Executor]:
         if self.options.cluster is None or not runs:
-            settings = (run.task.settings for run in runs)
-            for program in sorted({of.scheduler_command for of in settings} - {None}):
-                check_program(program)
+            for program in {run.task.settings.scheduler_command for run in runs}:
+                if program is not None:
+                    check_program(program)
             with LocalWorkers(self.options.at_a_time) as executor:
                 yield executor
         else:
