@@ -58,7 +58,6 @@ class System(UsersSide):
         "_must_schedule",
         "_nb_changes",
         "_nb_jobs",
-        "_nb_seen",
         "_policy_ended",
         "_policy_started",
         "_policy_withdrawn",
@@ -99,8 +98,6 @@ class System(UsersSide):
         """Number of scheduling passes."""
         self._nb_jobs = 0
         """Number of jobs that were shown to the policy."""
-        self._nb_seen = 0
-        """The same at its last pass."""
         self._nb_changes = 0
         """Number of jobs that it had seen, and of jobs that had ended, at the last instant."""
         self._calls: list[float] = []
@@ -207,7 +204,7 @@ class System(UsersSide):
 
     def expected_start(self, job: Job) -> float | None:
         """Return when a waiting job will start by the plan of the policy, None if unknown."""
-        waited = job.state is WAITING and job.number < self._nb_seen and job.id not in self._held
+        waited = job.state is WAITING and job.submit_time < self.now and job.id not in self._held
         if not waited or not isinstance(self.scheduler, ExplainingScheduler):
             return None
         reason = self.scheduler.held(job, self.now, self.queue, self.machine)
@@ -231,7 +228,6 @@ class System(UsersSide):
         while self._must_schedule:
             self._must_schedule = False
             self.nb_passes += 1
-            self._nb_seen = self._nb_jobs
             decisions: Iterable[Any] = ()
             decision = None
             nb_repeatable = 0  # there are at most as many starts and rejections as jobs

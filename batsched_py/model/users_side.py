@@ -278,7 +278,7 @@ class UsersSide(ABC):
         self._users_know = False
         if state != SUCCESS:
             self._failed.add(job.id)
-        if job.id in self._dependents:
+        if self._dependents and job.id in self._dependents:
             self._settling.append(job.id)
 
     def _tell_start(self, job: Job) -> None:

@@ -241,6 +241,9 @@ class _Columns:
         """Yield the fields that each job keeps; what is unknown is none."""
         columns = {name: self._kept_values(name, rows) for name in self.kept}
         names = self.partition_names
+        if not columns and names is None:  # mostly
+            yield from ({} for _ in rows)
+            return
         for row, *values in zip(rows.tolist(), *columns.values(), strict=True):
             extra: dict[str, Any] = dict(zip(columns, values, strict=True))
             if None in values:

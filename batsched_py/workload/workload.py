@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from itertools import chain
+from itertools import chain, product
 from types import NoneType
 from typing import Any
 
@@ -76,6 +76,8 @@ _TIMES = (
     *("deadline", "think_time"),
 )
 _USUAL_TIMES = frozenset((float, NoneType))
+_USUAL_KINDS = frozenset(product((float,), (int,), (str, NoneType), *[_USUAL_TIMES] * 6, (dict,)))
+"""Types of the fields of a job with plain values, in the order of :func:`with_plain_values`."""
 _USUAL = 2**60
 """Sizes below this are taken without a further look."""
 
@@ -86,20 +88,19 @@ def with_plain_values(job: WorkloadJob) -> WorkloadJob:
     A user that is a whole number becomes a text. Raises :class:`WorkloadError` for a value of
     another type than its field has, and for integers that no float can hold.
     """
-    if (
-        type(job.submit_time) is float
-        and type(job.size) is int
-        and -_USUAL < job.size < _USUAL
-        and (job.user is None or type(job.user) is str)
-        and type(job.walltime) in _USUAL_TIMES
-        and type(job.estimate) in _USUAL_TIMES
-        and type(job.finish_time) in _USUAL_TIMES
-        and type(job.original_submission_time) in _USUAL_TIMES
-        and (job.deadline is None or type(job.deadline) is float)
-        and (job.think_time is None or type(job.think_time) is float)
-        and type(job.extra) is dict
-        and (not job.extra or is_plain(job.extra.values()))
-    ):
+    kinds = (
+        type(job.submit_time),
+        type(job.size),
+        type(job.user),
+        type(job.walltime),
+        type(job.estimate),
+        type(job.finish_time),
+        type(job.original_submission_time),
+        type(job.deadline),
+        type(job.think_time),
+        type(job.extra),
+    )
+    if kinds in _USUAL_KINDS and -_USUAL < job.size < _USUAL and is_plain(job.extra.values()):
         return job
     changed = {name: to_python(getattr(job, name)) for name in ("size", "user", "extra", *_TIMES)}
     size, user, extra = changed["size"], changed["user"], changed["extra"]
