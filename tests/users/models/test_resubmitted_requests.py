@@ -9,15 +9,15 @@ from batsched_py import WorkloadJob
 from batsched_py.model.user_model import WITHDRAWN, EndedJob
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
+from batsched_py.workload import Workload
 from batsched_users.models import withdraws
 from batsched_users.models.resubmits import Resubmits
 
 WITHDRAWS = f"{withdraws.__file__}:Withdraws"
 
 
-def test_longer_requests_end_at_the_longest_of_the_log() -> None:
-    """A requests 100 s, three times as much each time; the longest job requests 500 s."""
-    log = workload([J(0, 2, 10, 100, user="a"), J(9000, 1, 20, 500, user="b")], 9)
+def again_and_again(log: Workload) -> Resubmits:
+    """Return users who submit each withdrawn job again, twice as wide and three times as long."""
     users = Resubmits(log, model=WITHDRAWS, model_options={"clock": "job"})
     users._habits = replace(
         users._habits,
@@ -29,6 +29,13 @@ def test_longer_requests_end_at_the_longest_of_the_log() -> None:
         mixed=0.0,
         larger_ratios=[(2.0, 3.0)],
     )
+    return users
+
+
+def test_longer_requests_end_at_the_longest_of_the_log() -> None:
+    """A requests 100 s, three times as much each time; the longest job requests 500 s."""
+    log = workload([J(0, 2, 10, 100, user="a"), J(9000, 1, 20, 500, user="b")], 9)
+    users = again_and_again(log)
     (job,) = (act for act in users.jobs_to_submit(0) if isinstance(act, WorkloadJob))
     for attempt, size, walltime in ((1, 4, 300), (2, 8, 500), (3, 9, 500)):
         now = attempt * 100.0
@@ -36,3 +43,13 @@ def test_longer_requests_end_at_the_longest_of_the_log() -> None:
         (job,) = (act for act in users.jobs_to_submit(now + 60) if isinstance(act, WorkloadJob))
         assert (job.size, job.walltime) == (size, walltime)
         assert users.profiles[job.profile]["cpu"] == pytest.approx(1e9 * walltime / 10)
+
+
+def test_a_zero_length_job_that_requests_nothing_stays_as_long() -> None:
+    log = workload([J(0, 2, 0, None, user="a")], 9)
+    log.jobs[0].estimate = 0.0
+    users = again_and_again(log)
+    (job,) = (act for act in users.jobs_to_submit(0) if isinstance(act, WorkloadJob))
+    users.job_ended(100.0, EndedJob(job, 60.0, None, 100.0), WITHDRAWN)
+    (again,) = (act for act in users.jobs_to_submit(160.0) if isinstance(act, WorkloadJob))
+    assert (again.size, again.profile) == (4, job.profile)

@@ -272,9 +272,9 @@ class Resubmits(Wrapper):
             return job
         ratios = getattr(self._habits, f"{kind}_ratios")
         wider, longer = ratios[int(place * len(ratios))]
-        request = job.walltime or job.estimate
+        request = job.walltime or job.estimate  # 0 of a zero-length job with exact estimate
         # without a limit, ratios of jobs that come again and again would make requests of years
-        longer = 1.0 if request is None else min(longer, max(1.0, self._longest / request))
+        longer = min(longer, max(1.0, self._longest / request)) if request else 1.0
         again.longer *= longer
         return msgspec.structs.replace(
             job,
