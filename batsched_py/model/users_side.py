@@ -1,7 +1,7 @@
 """The users of a simulation: what they submit and withdraw, and what they learn.
 
-:class:`UsersSide` is the base of :class:`~batsched_py.model.system.System`, and of whatever else
-lets users meet a scheduler.
+:class:`UsersSide` is the base of :class:`~batsched_py.model.system.System`, and of
+:class:`~batsched_py.transport.users_proxy.UsersProxy` for schedulers of others.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class UsersSide(ABC):
         self._dependents: dict[str, list[Job]] = {}
         """The jobs that wait for a job, by its id."""
         self._settling: list[str] = []
-        """Ids of jobs that have ended, of which the jobs that wait for them do not know yet."""
+        """Ids of ended jobs whose dependents are still to be released or withdrawn."""
         self._users_due, self._users_know = inf, True
         """The next submission of the users (seconds), and whether that accounts for all ends."""
         self._job_started = find_method(users, "job_started")

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from batsched_py.protocol import messages as m
-
-_KILLED = "COMPLETED_KILLED"
+from batsched_py.protocol.batsim_jobs_columns import KILLED
 
 
 class HiddenEnds:
@@ -33,7 +32,7 @@ class HiddenEnds:
         return m.JobCompleted(
             timestamp=now,
             job_id=decision.job_id,
-            job_state=_KILLED,
+            job_state=KILLED,
             return_code=-1,
             alloc=decision.alloc,
         )

@@ -71,7 +71,7 @@ def test_its_time_in_the_queue_is_not_in_means_of_waits(
 def test_who_cancelled_a_withdrawn_job(
     tmp_path: Path, job: dict[str, object], note: str | None
 ) -> None:
-    """A count in the header; the log has the time in the queue whoever cancelled."""
+    """The header counts who cancelled; each job of the log has its time in the queue."""
     never = {"JobID": 2, "Start": "Unknown", "AllocCPUS": 0} | job
     if "Start" in job:
         never["AllocCPUS"] = 4

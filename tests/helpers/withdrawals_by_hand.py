@@ -7,6 +7,8 @@ from itertools import count
 from math import inf
 from typing import Any
 
+from msgspec.structs import replace
+
 from batsched_py import Withdraw, Workload, WorkloadJob
 from batsched_py.model.user_model import SUCCESS, WITHDRAWN, EndedJob, StartedJob
 from batsched_py.testing import DrawnJob as J
@@ -21,6 +23,14 @@ FILE = {
 }
 Row = tuple[str, float, float | None, float, str]
 """Id, submission, start, end and state of a job."""
+
+
+def submit_again(users: resubmits.Resubmits, gap: float, kind: str, **ratios: Any) -> None:
+    """Let users submit each withdrawn job again after ``gap`` seconds, by one kind of change."""
+    kinds = dict.fromkeys(("same", "smaller", "larger", "mixed"), 0.0) | {kind: 1.0}
+    users._habits = replace(
+        users._habits, probabilities=[1.0] * 4, gaps=[gap, gap], **kinds, **ratios
+    )
 
 
 class Desk:

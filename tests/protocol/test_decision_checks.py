@@ -186,7 +186,7 @@ def test_batsim5_aborts_on_a_second_kill(version: str, times: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_policy_may_kill_what_a_user_killed(version: str) -> None:
-    """The policy cannot know that the user was first; Batsim 5 is told once."""
+    """The policy cannot know that the user was first; Batsim 5 gets one decision."""
     process = DecisionProcess(Kills(1), KillsTwice(one_job()), six_decimals=True)
     process.answer(begin(**VERSIONS[version]))
     reply = process.answer(m.Message(1.0, [m.RequestedCall(timestamp=1.0)]))
@@ -224,7 +224,7 @@ class KillsTwice(Rigid):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_users_may_kill_a_job_twice(version: str) -> None:
-    """Also one that runs under another name, since it runs longer; Batsim 5 is told once."""
+    """Also a job that runs under another name; Batsim 5 gets one decision."""
     process = DecisionProcess(Dilates(), KillsTwice(one_job()), six_decimals=True)
     process.answer(begin(**VERSIONS[version]))
     reply = process.answer(m.Message(1.0, [m.RequestedCall(timestamp=1.0)]))

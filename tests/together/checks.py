@@ -131,7 +131,7 @@ def check_policy(world: World) -> None:
 
 
 def check_onlookers(world: World) -> None:
-    """Users who are told of starts and look at the site, but do as before, change nothing."""
+    """Users who learn of starts and look at the site, but do as before, change nothing."""
     assume(world.users != RIGID)
     kind = plugins.load(USERS, world.users)
 

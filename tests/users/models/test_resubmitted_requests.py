@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from batsched_py import WorkloadJob
 from batsched_py.model.user_model import WITHDRAWN, EndedJob
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload import Workload
-from batsched_users.models import withdraws
 from batsched_users.models.resubmits import Resubmits
-
-WITHDRAWS = f"{withdraws.__file__}:Withdraws"
+from helpers.withdrawals_by_hand import FILE, submit_again
 
 
 def again_and_again(log: Workload) -> Resubmits:
     """Return users who submit each withdrawn job again, twice as wide and three times as long."""
-    users = Resubmits(log, model=WITHDRAWS, model_options={"clock": "job"})
-    users._habits = replace(
-        users._habits,
-        probabilities=[1.0] * 4,
-        gaps=[60.0, 60.0],
-        same=0.0,
-        smaller=0.0,
-        larger=1.0,
-        mixed=0.0,
-        larger_ratios=[(2.0, 3.0)],
-    )
+    users = Resubmits(log, model=FILE["withdraws"], model_options={"clock": "job"})
+    submit_again(users, 60.0, "larger", larger_ratios=[(2.0, 3.0)])
     return users
 
 

@@ -19,7 +19,7 @@ from batsched_users.behaviour.withdrawal_habits import read_habits
 from batsched_users.models.deadline import Deadline
 from batsched_users.models.recorded_dependencies import RecordedDependencies
 from batsched_users.models.resubmits import Resubmits
-from helpers.withdrawals_by_hand import BLOCKED, FILE, Desk, log_of, times
+from helpers.withdrawals_by_hand import BLOCKED, FILE, Desk, log_of, submit_again, times
 
 # Resubmits --------------------------------------------------------------------------------------
 
@@ -85,15 +85,7 @@ class Chain:
 def test_dependents_are_submitted_after_the_new_job() -> None:
     log = log_of(J(0, 1, 10, 100, "a"), J(1, 1, 10, 100, "a"))
     users = Resubmits(log, model=f"{__file__}:Chain")
-    users._habits = replace(
-        users._habits,
-        probabilities=[1.0] * 4,
-        gaps=[100.0, 100.0],
-        same=1.0,
-        smaller=0.0,
-        larger=0.0,
-        mixed=0.0,
-    )
+    submit_again(users, 100.0, "same")
     (a,) = users.jobs_to_submit(0)
     (b,) = users.jobs_to_submit(1)
     assert (a.id, b.after) == ("A", ("A",))
@@ -151,8 +143,7 @@ def test_the_wrapped_model_sees_its_own_jobs() -> None:
     """In the queue is B+1 from 150 on, which starts when A ends."""
     log = log_of(J(0, 1, 1000, 1000, "a", 1000), J(1, 1, 10, 100, "a", 20))
     users = Resubmits(log, model=f"{__file__}:Looking")
-    kinds = {"same": 1.0, "smaller": 0.0, "larger": 0.0, "mixed": 0.0}
-    users._habits = replace(users._habits, probabilities=[1.0] * 4, gaps=[50.0, 50.0], **kinds)
+    submit_again(users, 50.0, "same")
     run(log, Easy(), users)
     seen = users.inner.seen  # type: ignore[attr-defined]
     assert seen == [("A", 0.0), ("B", 1.0), 1000.0, 1]
@@ -161,16 +152,7 @@ def test_the_wrapped_model_sees_its_own_jobs() -> None:
 def test_new_requests_follow_the_ratios() -> None:
     log = log_of(J(0, 4, 10, 100, "a"), processors=9)
     users = Resubmits(log, model=FILE["withdraws"], model_options={"clock": "job"})
-    users._habits = replace(
-        users._habits,
-        probabilities=[1.0] * 4,
-        gaps=[60.0, 60.0],
-        same=0.0,
-        smaller=1.0,
-        larger=0.0,
-        mixed=0.0,
-        smaller_ratios=[(0.5, 0.25)],
-    )
+    submit_again(users, 60.0, "smaller", smaller_ratios=[(0.5, 0.25)])
     (job,) = (act for act in users.jobs_to_submit(0) if isinstance(act, WorkloadJob))
     for attempt, size, walltime in ((1, 2, 25.0), (2, 1, 6.25), (3, 1, 1.5625)):
         now = attempt * 100.0
