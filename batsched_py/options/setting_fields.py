@@ -13,6 +13,7 @@ from batsched_py.files.readers import parse_json
 from batsched_py.options.budgets import Budgets
 from batsched_py.options.checked_values import convert
 from batsched_py.options.durations import parse_time
+from batsched_py.support.json_values import whole
 
 _POINT_AT_AN_END = re.compile(r"[+-]?([0-9]+\.|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """Numbers that JSON does not have."""
@@ -174,32 +175,47 @@ def parse_budgets(budgets: Budgets | str | None) -> Budgets:
 
 
 def parse_limits(
-    option: str, limits: L | str | None, kind: type[L], times: Container[str] = ()
+    option: str,
+    limits: L | Mapping[str, Any] | str | None,
+    kind: type[L],
+    times: Container[str] = (),
 ) -> L:
-    """Return limits of a ``kind``, such as ``ready=60,run=3600``; None: the defaults.
+    """Return limits of a ``kind``, such as ``ready=60,run=3600``, or a table; None: the defaults.
 
     Limits whose names are in ``times`` are in seconds or written as
     :func:`~batsched_py.options.durations.parse_time` reads them. Raises :class:`UsageError` for
-    unknown names, and for limits that are not above 0.
+    unknown names, and for values that the ``kind`` does not allow.
     """
     where = parameter(option)
     if limits is None:
         return kind()
+    values: dict[str, Any] = {}
     if isinstance(limits, str):
-        values: dict[str, Any] = {}
         for part in limits.split(",") if limits else []:
             name, equals, amount = part.strip().partition("=")
             if name in values or not equals:
                 problem = "was given twice" if name in values else "expected NAME=NUMBER"
                 raise UsageError(f"{where} {limits}: {name} {problem}")
-            values[name] = _read_amount(f"{where} {name}", amount, is_time=name in times)
+            values[name] = amount
     else:
-        values = msgspec.structs.asdict(limits)
+        values |= limits if isinstance(limits, Mapping) else msgspec.structs.asdict(limits)
+    for name, value in values.items():
+        if isinstance(value, str):
+            values[name] = _read_amount(f"{where} {name}", value, is_time=name in times)
     return convert(values, kind, where, UsageError)
+
+
+def format_limits(limits: msgspec.Struct) -> str:
+    """Return what differs from the defaults as it is given, ``idle_time=600.0,keep=10``."""
+    return ",".join(
+        f"{field.name}={value}"
+        for field in msgspec.structs.fields(limits)
+        if (value := getattr(limits, field.name)) != field.default
+    )
 
 
 def _read_amount(where: str, amount: str, *, is_time: bool) -> Any:
     try:
-        return float(amount)
+        return whole(float(amount))
     except ValueError:
         return parse_time(where, amount) if is_time else amount

@@ -90,7 +90,7 @@ def test_options_and_budgets_of_the_command_line() -> None:
     for text, value in numbers.items():
         assert parse_options([f"n={text}"], "-O") == {"n": value}
     for text, message in {
-        "jobs=0": "jobs = 0.0: .* at least 1",
+        "jobs=0": "jobs = 0: .* at least 1",
         "job=1": "'job'",
         "jobs=1,jobs=2": "twice",
         "jobs": "NAME=NUMBER",

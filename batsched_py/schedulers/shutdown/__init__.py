@@ -1,0 +1,1 @@
+"""Rules that switch idle processors off beside any policy."""
