@@ -33,7 +33,15 @@ if TYPE_CHECKING:
         draw_submissions,
         draw_utilisation,
     )
-    from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
+    from batsched_py.model.decisions import (
+        CallMeLater,
+        Decision,
+        Kill,
+        Reject,
+        Start,
+        SwitchOff,
+        SwitchOn,
+    )
     from batsched_py.model.job import Job, JobState
     from batsched_py.model.machine import Machine
     from batsched_py.model.policy import (
@@ -49,6 +57,7 @@ if TYPE_CHECKING:
     from batsched_py.model.queue.orders import ClockOrder, FixedOrder
     from batsched_py.model.site import Site
     from batsched_py.model.site_view import OwnJob, SiteView, WaitingWork
+    from batsched_py.model.sleepers import Sleepers
     from batsched_py.model.timeline import Timeline
     from batsched_py.model.user_model import (
         CountingUserModel,
@@ -105,8 +114,11 @@ __all__ = [
     "Scheduler",
     "Site",
     "SiteView",
+    "Sleepers",
     "Start",
     "StartedJob",
+    "SwitchOff",
+    "SwitchOn",
     "Timeline",
     "UserModel",
     "WaitingQueue",

@@ -15,7 +15,7 @@ from batsched_py.model.job import RUNNING, Job
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.system import System
 from batsched_py.model.user_model import UserModel, find_profile
-from batsched_py.processors.sets import from_text
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_rules import round_up_to_six_decimals
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, make_placed_id
@@ -35,6 +35,7 @@ class DecisionProcess(System):
         "_dilated",
         "_ended",
         "_handlers",
+        "_is_batsim5",
         "_jobs",
         "_killed",
         "_more_static_jobs",
@@ -59,7 +60,7 @@ class DecisionProcess(System):
         self._killed: dict[str, bool] | None = None
         """Running jobs that were killed, where Batsim aborts on a second time; and whether their
         users did it, of which the policy does not know."""
-        self._ended = self._more_static_jobs = False
+        self._ended = self._more_static_jobs = self._is_batsim5 = False
         self._jobs: dict[str, Job] = {}
         """Those that wait or run, by their ids in messages."""
         self._registered: RegisteredJobs | None = None
@@ -71,6 +72,7 @@ class DecisionProcess(System):
             m.JobCompleted: self._completed,
             m.RequestedCall: self._requested_call,
             m.Notify: self._notified,
+            m.ResourceStateChanged: self._state_changed,
         }
 
     def answer(self, message: m.Message) -> m.Message:
@@ -80,7 +82,7 @@ class DecisionProcess(System):
         job that is not there, :class:`InvariantError` when policy or users err, and
         :class:`BudgetError` when there seems to be no end of what they do.
         """
-        self.now = message.now
+        self.pass_time(message.now)
         self._reply = []
         with self.name_time_in_errors():
             submissions = []
@@ -90,6 +92,8 @@ class DecisionProcess(System):
                     handler(event)
                 elif type(event) is m.JobSubmitted:
                     submissions.append(event)  # else it has nothing that the policy could use
+            if self._bound:
+                self.begin_bound()
             if self.users is not None:
                 self.ask_users(self.users)
             if submissions:  # after all ends and users, wherever they stand
@@ -113,6 +117,7 @@ class DecisionProcess(System):
         if self.machine.nb_processors:
             raise ProtocolError("SIMULATION_BEGINS came twice")
         self.begin(event.nb_compute_resources)
+        self._is_batsim5 = event.is_batsim5
         self._registered = registered = RegisteredJobs(event, six_decimals=self._six_decimals)
         if self._six_decimals and event.is_batsim5:
             self._killed = {}
@@ -152,6 +157,12 @@ class DecisionProcess(System):
             self.set_available(processors, event.type == "event_machine_available")
         elif event.type == "no_more_static_job_to_submit":
             self._more_static_jobs = False
+
+    def _state_changed(self, event: m.ResourceStateChanged) -> None:
+        resources = event.resources
+        group = next((group for group in self.power if group.processors & resources), None)
+        if self.machine.sleepers is not None and group is not None:
+            self.switched(resources, on=event.state == str(group.awake_pstate))
 
     def _requested_call(self, event: m.RequestedCall) -> None:
         if not self._calls:
@@ -201,7 +212,9 @@ class DecisionProcess(System):
         return self._job_of(description, content)
 
     def _execute(self, job: Job) -> None:
-        self._reply.append(m.ExecuteJob(timestamp=self.now, job_id=job.id, alloc=job.processors))
+        execution = m.ExecuteJob(timestamp=self.now, job_id=job.id, alloc=job.processors)
+        execution.waking = job.waking
+        self._reply.append(execution)
         if self._dilated is not None:
             self._dilated.forget(job.id)
 
@@ -209,7 +222,10 @@ class DecisionProcess(System):
         """Let another form of a job run in its place."""
         assert self._dilated is not None
         self._jobs[make_placed_id(job.id)] = self._jobs.pop(job.id)
-        self._reply += self._dilated.start(job, self.now, self.machine.find_least_speed(job))
+        for decision in self._dilated.start(job, self.now, self.machine.find_least_speed(job)):
+            if isinstance(decision, m.ExecuteJob):
+                decision.waking = job.waking
+            self._reply.append(decision)
 
     def _reject(self, job: Job, *, withdrawn: bool = False) -> None:
         del self._jobs[job.id]
@@ -234,6 +250,25 @@ class DecisionProcess(System):
             super()._kill_for_user(job)
             if self._killed is not None:
                 self._killed[job_id] = True
+
+    def _switch(self, processors: ProcessorSet, seconds: float, *, on: bool) -> None:
+        by_state: dict[int, ProcessorSet] = {}
+        for group in self.power:
+            if part := group.processors & processors:
+                state = group.awake_pstate if on else group.asleep_pstate
+                by_state[state] = by_state.get(state, NO_PROCESSORS) | part
+        for pstate, resources in by_state.items():
+            self._reply.append(
+                m.SetResourceState(
+                    timestamp=self.now,
+                    resources=resources,
+                    state=str(pstate),
+                    turned=True if self._is_batsim5 else None,
+                )
+            )
+
+    def _expects_static_jobs(self) -> bool:
+        return self._more_static_jobs
 
     def _find_running_id(self, job: Job) -> str:
         """Return the id of a job that runs, or of the form of it that runs in its place."""

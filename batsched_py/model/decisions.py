@@ -1,4 +1,4 @@
-"""The decisions of a policy: start, reject, kill a job, or be called later."""
+"""The decisions of a policy: start, reject, kill a job, be called later, switch processors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Start(msgspec.Struct, gc=False, eq=False):
 
     These are a :class:`~batsched_py.processors.sets.ProcessorSet`, a
     :class:`procset.ProcSet`, numbers such as ``[0, 1]``, or None for the lowest free ones; there
-    are as many as the size of the job.
+    are as many as the size of the job. Sleeping ones are woken, and the job begins when the last
+    of its processors is awake; None takes those that are ready first.
 
     If the run time depends on the placement, the job runs ``dilation`` times as long as recorded,
     and ``transfer`` seconds more (its data must arrive first). Its estimate and its walltime change
@@ -42,7 +43,7 @@ class Reject(msgspec.Struct, gc=False, eq=False):
 
 
 class Kill(msgspec.Struct, gc=False, eq=False):
-    """End the running ``job`` now.
+    """End the running ``job`` now; if its processors are not awake yet, it is rejected.
 
     Its processors are free in the next pass, which comes at the same instant: the rest of this
     pass cannot start jobs on them.
@@ -60,5 +61,20 @@ class CallMeLater(msgspec.Struct, gc=False, eq=False):
     time: float
 
 
-Decision = Start | Reject | Kill | CallMeLater
+class SwitchOff(msgspec.Struct, gc=False, eq=False):
+    """Switch off ``processors``, which are idle and can sleep.
+
+    They stay free: a job that is started on them waits until they are awake again.
+    """
+
+    processors: ProcessorSet | ProcSet | Iterable[int]
+
+
+class SwitchOn(msgspec.Struct, gc=False, eq=False):
+    """Switch on ``processors`` that sleep, or that are being switched off, once they are off."""
+
+    processors: ProcessorSet | ProcSet | Iterable[int]
+
+
+Decision = Start | Reject | Kill | CallMeLater | SwitchOff | SwitchOn
 """What :meth:`Scheduler.schedule` yields."""

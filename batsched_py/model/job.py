@@ -47,6 +47,7 @@ class Job(msgspec.Struct, eq=False, gc=False):
     """Who submitted it, ``""`` if unknown."""
     state: JobState = WAITING
     start_time: float = inf
+    """When it begins to run, seconds: later than now while its processors are woken."""
     expected_end: float = inf
     """``start_time + estimate`` once it runs, dilated as it was decided."""
     processors: ProcessorSet = NO_PROCESSORS
@@ -59,6 +60,8 @@ class Job(msgspec.Struct, eq=False, gc=False):
     """The run time where it runs, as a multiple of the recorded one."""
     transfer: float = 0.0
     """Further seconds that it runs there."""
+    waking: float = 0.0
+    """Seconds from the decision to start it until its processors were awake, once it runs."""
 
     def lasts(self, dilation: float = 1.0, transfer: float = 0.0) -> float:
         """Return the estimate (seconds) of a placement with this dilation and transfer."""

@@ -9,6 +9,7 @@ from batsched_py.errors import InvariantError
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.partitions import make_views
 from batsched_py.model.site import UNKNOWN, Site
+from batsched_py.model.sleepers import Sleepers
 from batsched_py.processors.sets import ProcessorSet, from_procset, to_text
 from batsched_py.support.json_values import is_number, to_python
 from batsched_py.workload.grid_sites import GridSite
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from procset import ProcSet
 
     from batsched_py.workload.logs.clock import Clock
+    from batsched_py.workload.processor_power import PowerGroups
 
 
 class Machine(Site):
     """Processors ``0 .. nb_processors - 1``, and the jobs that run on them.
 
     They may belong to ``sites``, which cover them all, or to ``partitions``, which may overlap.
+    Those that ``power`` describes with the durations of switches can sleep.
     """
 
     __slots__ = ("_partitions", "_parts", "_sites", "rules")
@@ -34,6 +37,7 @@ class Machine(Site):
         sites: Sequence[GridSite] = (),
         description: MachineDescription | None = None,
         clock: Clock = UNKNOWN,
+        power: PowerGroups = (),
     ) -> None:
         super().__init__(ProcessorSet.interval(0, nb_processors))
         self._sites = tuple(Site(site.processors, site.name, site.speed) for site in sites)
@@ -43,8 +47,10 @@ class Machine(Site):
         if description is not None and not description.is_one:
             self._partitions = make_views(description.partitions)
         self._parts = self._sites + tuple(dict.fromkeys(self._partitions))
+        sleepers = Sleepers(power, self._all)
         for site in (self, *self._parts):
             site.clock = clock
+            site.sleepers = sleepers if sleepers.can_sleep else None
 
     @property
     def sites(self) -> Sequence[Site]:
@@ -64,6 +70,8 @@ class Machine(Site):
         super().set_available(processors, available)
         for site in self._parts:
             site.set_available(processors, available)
+        if available and self.sleepers is not None:
+            self.sleepers.note_idle(processors)
 
     def start(
         self,
@@ -75,7 +83,8 @@ class Machine(Site):
     ) -> ProcessorSet:
         """Run ``job`` from ``now`` (seconds) on ``processors``, and return the processors.
 
-        They are a set, a :class:`procset.ProcSet`, numbers, or None for the lowest free ones. For
+        They are a set, a :class:`procset.ProcSet`, numbers, or None for :meth:`choose_free`. If
+        some of them do not run yet, the job begins when the last of them is ready. For
         ``dilation`` and ``transfer`` (seconds) see :class:`~batsched_py.model.decisions.Start`.
         Raises :class:`InvariantError` for a job that is not waiting, for processors that are not
         free, and if their number is not the job's size.
@@ -92,13 +101,11 @@ class Machine(Site):
                     f"{transfer!r}: expected a number above 0, and seconds of at least 0"
                 )
         if processors is None:
-            if job.size > self.free:
-                raise InvariantError(
-                    f"job {job.id} needs {job.size} processors, {self.free} are free"
-                )
-            taken = self._pool.take_lowest(job.size)
+            taken = self._take_free(job)
         else:
             taken = self._take_chosen(job, processors, any_number=dilated)
+        if self.sleepers is not None and self.sleepers.away.size:
+            now = self.sleepers.ready_at(taken)
         if dilated:
             job.dilation, job.transfer = float(dilation), float(transfer)
             job.expected_end = now + job.lasts(job.dilation, job.transfer)
@@ -113,6 +120,16 @@ class Machine(Site):
                 site.occupy(job, share)
         return taken
 
+    def _take_free(self, job: Job) -> ProcessorSet:
+        """Take the processors of a job that a policy did not choose."""
+        if job.size > self.free:
+            raise InvariantError(f"job {job.id} needs {job.size} processors, {self.free} are free")
+        if self.sleepers is None or not self.sleepers.away.size:
+            return self._pool.take_lowest(job.size)
+        taken = self.choose_free(job.size)
+        self._pool.take(taken)
+        return taken
+
     def _take_chosen(
         self, job: Job, processors: ProcessorSet | ProcSet | Iterable[int], any_number: bool
     ) -> ProcessorSet:
@@ -120,7 +137,7 @@ class Machine(Site):
 
         Raises :class:`InvariantError`.
         """
-        wanted = to_processor_set(processors, job)
+        wanted = to_processor_set(processors, f"job {job.id} was started on")
         if any_number:
             job.size = wanted.size or job.size
         if wanted.size != job.size or not self._pool.take(wanted):
@@ -134,6 +151,13 @@ class Machine(Site):
         """Return the speed of the slowest grid site that the running ``job`` is on."""
         return min(site.speed for site in self.sites if site.share(job.processors))
 
+    def begin_late(self, job: Job, now: float) -> None:
+        """Let the running ``job`` begin at ``now`` (seconds) and not when it was expected."""
+        job.start_time, end = now, now + job.lasts(job.dilation, job.transfer)
+        for site in (self, *self._parts):
+            site.postpone(job, end)
+        job.expected_end = end
+
     def end(self, job: Job) -> None:
         """Free the processors of the running ``job``; raises :class:`InvariantError` for others."""
         if job.state is not RUNNING:
@@ -143,10 +167,15 @@ class Machine(Site):
         for site in self._parts:
             if share := site.share(job.processors):
                 site.vacate(job, share)
+        if self.sleepers is not None:
+            self.sleepers.note_idle(job.processors)
 
 
-def to_processor_set(processors: ProcSet | Iterable[int], job: Job) -> ProcessorSet:
-    """Return the processors that a policy gave as a set; raises :class:`InvariantError`."""
+def to_processor_set(processors: ProcSet | Iterable[int], doing: str) -> ProcessorSet:
+    """Return the processors that a policy gave for ``doing`` something as a set.
+
+    Raises :class:`InvariantError` for other values.
+    """
     if isinstance(processors, ProcessorSet):
         return processors
     if hasattr(processors, "intervals"):
@@ -155,6 +184,6 @@ def to_processor_set(processors: ProcSet | Iterable[int], job: Job) -> Processor
         return ProcessorSet.of(processors)
     except (TypeError, ValueError):
         raise InvariantError(
-            f"job {job.id} was started on {processors!r}: expected a ProcessorSet, a ProcSet, or "
-            "numbers of processors such as [0, 1]"
+            f"{doing} {processors!r}: expected a ProcessorSet, a ProcSet, or numbers of processors "
+            "such as [0, 1]"
         ) from None

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from batsched_py.model.job import Job
 from batsched_py.model.site import Release, Site
+from batsched_py.model.sleepers import Times
 from batsched_py.processors.bits import make_pool, to_bits
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, make_set
 from batsched_py.workload.machine_description import Partition
@@ -84,6 +85,15 @@ class WholeNodes(Site):
             nodes = self._holds[number][1]
             latest_first.append((end, (nodes & ~seen).bit_count(), number, job))
             seen |= nodes
+        return latest_first[::-1]
+
+    def _waking_times(self) -> Times:
+        """Return when free nodes would be ready: each when its last processor is."""
+        latest_first, seen = [], NO_PROCESSORS
+        for time, some in reversed(super()._waking_times()):
+            if nodes := self._nodes_of(some) - seen:
+                latest_first.append((time, nodes))
+                seen |= nodes
         return latest_first[::-1]
 
     def set_available(self, processors: ProcessorSet, available: bool) -> None:

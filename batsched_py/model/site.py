@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
+from math import inf
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from batsched_py.errors import InvariantError
@@ -15,11 +17,15 @@ from batsched_py.workload.logs.clock import Clock
 if TYPE_CHECKING:
     from procset import ProcSet
 
+    from batsched_py.model.sleepers import Sleepers, Times
 
 UNKNOWN = Clock()
 """The clock of a machine if nobody knows which moment second 0 is."""
 Release = tuple[float, int, int, Job]
 """(expected end in seconds, processors released then, number of the job, job) of a running job."""
+Coming = tuple[float, int, int, Job | None]
+"""A release, or free processors that are not on yet, which have no job: a number of -1."""
+_BY_TIME = itemgetter(0, 1, 2)
 
 
 class Site:
@@ -36,6 +42,7 @@ class Site:
         "nb_ended",
         "nb_processors",
         "shared",
+        "sleepers",
         "speed",
         "unavailable",
     )
@@ -54,7 +61,9 @@ class Site:
         self._whole, self._pool = make_pool(processors), make_pool(processors)
         """All processors, and the free ones."""
         self.nb_processors = self.free = len(processors)
-        """Number of free processors."""
+        """Number of free processors, those that sleep or are being switched included."""
+        self.sleepers: Sleepers | None = None
+        """The sleeping processors of the machine; None if none can sleep."""
         self.nb_ended = 0
         """Number of jobs that ran here and ended."""
         self.unavailable = NO_PROCESSORS
@@ -92,18 +101,91 @@ class Site:
         return self.nb_processors - len(self.unavailable)
 
     def free_at(self, time: float) -> int:
-        """Return how many processors are free at ``time`` (seconds) if no further job starts."""
-        releases = self.expected_releases()
-        return self.free + sum(size for end, size, _, _ in releases if end <= time)
+        """Return how many processors are free at ``time`` (seconds) if no further job starts.
+
+        Those that sleep are free when they are ready, if they are woken now.
+        """
+        free, releases = self.outlook()
+        return free + sum(size for end, size, *_ in releases if end <= time)
 
     @property
     def free_processors(self) -> ProcessorSet:
         """The processors of this site that are free now."""
         return self._pool.snapshot()
 
-    def lowest_free(self, count: int) -> ProcessorSet:
-        """Return the ``count`` lowest free processors, of at least ``count`` free ones."""
-        return self._pool.lowest(count)
+    # Processors that sleep or are being switched --------------------------------------------------
+
+    @property
+    def idle(self) -> ProcessorSet:
+        """The free processors that are on and are not being switched."""
+        free = self._pool.snapshot()
+        return free - self.sleepers.away if self.sleepers is not None else free
+
+    def _waking_times(self) -> Times:
+        """Return when the free processors that are not on would be ready, ascending."""
+        if self.sleepers is None or not self.sleepers.away.size:
+            return []
+        times = ((time, self._pool.intersect(some)) for time, some in self.sleepers.times())
+        return [each for each in times if each[1].size]
+
+    def ready_times(self) -> Times:
+        """Return when the free processors can begin a job, ascending (seconds).
+
+        Those that are on come first, at the present time, -inf if no processor can sleep.
+        """
+        times = self._waking_times()
+        ready = self._pool.snapshot()
+        for _, some in times:
+            ready -= some
+        return [(self._now, ready), *times] if ready else times
+
+    @property
+    def _now(self) -> float:
+        return -inf if self.sleepers is None else self.sleepers.now
+
+    def begins(self, size: int) -> float:
+        """Return when a job of ``size`` would begin if it were started now (seconds).
+
+        This is when the last of its processors is awake: the present time, or -inf if no processor
+        can sleep. inf if fewer are free.
+        """
+        for time, some in self.ready_times():
+            size -= some.size
+            if size <= 0:
+                return time
+        return inf
+
+    @property
+    def ready_now(self) -> int:
+        """Number of free processors that are on."""
+        return self.free - sum(some.size for _, some in self._waking_times())
+
+    def outlook(self) -> tuple[int, Sequence[Coming]]:
+        """Return how many processors are free and on, and when others will be.
+
+        The latter is as :meth:`expected_releases` returns it. Free processors that are not on are
+        in it too, without a job: each is there when it is ready, if it is woken now.
+        """
+        releases = self.expected_releases()
+        if not (times := self._waking_times()):
+            return self.free, releases
+        waking: list[Coming] = [(time, some.size, -1, None) for time, some in times]
+        free = self.free - sum(some.size for _, some in times)
+        return free, sorted([*releases, *waking], key=_BY_TIME)
+
+    def choose_free(self, count: int) -> ProcessorSet:
+        """Return the ``count`` free processors that are ready first, of equals the lowest.
+
+        At least as many must be free.
+        """
+        if not self._waking_times():
+            return self._pool.lowest(count)
+        chosen = NO_PROCESSORS
+        for _, some in self.ready_times():
+            if chosen.size + some.size >= count:
+                return chosen | some.lowest(count - chosen.size)
+            chosen |= some
+        return chosen
 
     def free_procset(self) -> ProcSet:
         """Return the free processors as a :class:`procset.ProcSet`."""
@@ -140,6 +222,12 @@ class Site:
         """Take note of a job that runs on ``size`` processors that were taken from the pool."""
         self.free -= size
         insort(self._releases, (job.expected_end, size, job.number, job))
+
+    def postpone(self, job: Job, end: float) -> None:
+        """Expect the end of ``job``, which is here, at another time (seconds)."""
+        self._releases = sorted(
+            (end, *release[1:]) if release[3] is job else release for release in self._releases
+        )
 
     def vacate(self, job: Job, freed: ProcessorSet) -> None:
         """Free the processors here of a job that has ended."""

@@ -16,29 +16,62 @@ from collections.abc import Callable, Iterable
 from math import inf
 from operator import neg
 from types import GeneratorType
-from typing import Any
+from typing import Any, Protocol
 
-from batsched_py.errors import InvariantError, ProtocolError
-from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
+from batsched_py.errors import InvariantError, ProtocolError, parameter
+from batsched_py.model.decisions import (
+    CallMeLater,
+    Decision,
+    Kill,
+    Reject,
+    Start,
+    SwitchOff,
+    SwitchOn,
+)
 from batsched_py.model.endless_work import ProgressWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
-from batsched_py.model.machine import Machine
+from batsched_py.model.machine import Machine, to_processor_set
 from batsched_py.model.policy import ExplainingScheduler, Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import find_mistake, make_decision_error
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.site import UNKNOWN
-from batsched_py.model.user_model import REJECTED, UserModel, find_method, iterate_returned
+from batsched_py.model.sleepers import Sleepers
+from batsched_py.model.user_model import (
+    REJECTED,
+    WITHDRAWN,
+    UserModel,
+    find_method,
+    iterate_returned,
+)
 from batsched_py.model.users_side import UsersSide
 from batsched_py.options.budgets import Budgets
-from batsched_py.processors.sets import ProcessorSet
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_text
 from batsched_py.support.json_values import to_python
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.grid_sites import HOME, GridSites, find_home, nb_processors
 from batsched_py.workload.logs.clock import Clock
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
+from batsched_py.workload.processor_power import PowerGroups
 
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
+
+LATE = 1e-3
+"""Seconds by which a simulator's answer may differ from what was expected: its clock has six
+decimals."""
+
+
+class ShutdownRule(Protocol):
+    """Switches processors off and on, whatever the policy; see the package ``shutdown``."""
+
+    def decide(
+        self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
+    ) -> Iterable[SwitchOff | SwitchOn | CallMeLater]:
+        """Yield decisions after the last pass of the policy at ``now`` (seconds).
+
+        It is called as long as jobs wait, run, or may be submitted. If the simulation ``begins``,
+        it may only ask for a call.
+        """
 
 
 class System(UsersSide):
@@ -47,13 +80,16 @@ class System(UsersSide):
     ``sites`` are the grid sites of the machine, if any. ``description`` is the content of a machine
     file, with limits of jobs. ``budgets`` are limits that end endless work. ``speed_factor`` is the
     speed of the processors as a multiple of the recorded machine's. ``clock`` is that of the log.
+    ``power`` has the durations of switches, ``shutdown`` is the rule that switches processors off.
     All else is as in :class:`~batsched_py.model.users_side.UsersSide`.
     """
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
     __slots__ = (
+        "_bound",
         "_calls",
         "_clock",
+        "_last_pass",
         "_most_decisions",
         "_must_schedule",
         "_nb_changes",
@@ -62,12 +98,14 @@ class System(UsersSide):
         "_policy_started",
         "_policy_withdrawn",
         "_progress",
+        "_shutdown",
         "_speed_factor",
         "machine",
         "may_dilate",
         "nb_passes",
         "nb_running",
         "observer",
+        "power",
         "queue",
         "scheduler",
         "sites",
@@ -85,10 +123,18 @@ class System(UsersSide):
         budgets: Budgets = Budgets(),  # noqa: B008 - it cannot change
         nb_recorded: int = 0,
         clock: Clock = UNKNOWN,
+        power: PowerGroups = (),
+        shutdown: ShutdownRule | None = None,
     ) -> None:
         super().__init__(users, shake, description, budgets, nb_recorded)
         self.scheduler, self.sites = scheduler, sites
         self._speed_factor, self._clock = speed_factor, clock
+        self.power, self._shutdown = power, shutdown
+        self._last_pass: int | None = None
+        """The pass after which that rule was applied last; None: it never was."""
+        self._bound: dict[int, tuple[Job, float, int]] = {}
+        """Jobs whose processors are woken, by number: with the time of the decision (seconds), and
+        the size before it."""
         self.machine = Machine(0)
         self.queue = WaitingQueue()
         self.observer: Observer | None = None
@@ -130,6 +176,14 @@ class System(UsersSide):
     def _kill(self, job: Job) -> None:
         """End a job that runs."""
 
+    @abstractmethod
+    def _switch(self, processors: ProcessorSet, seconds: float, *, on: bool) -> None:
+        """Switch processors on or off, which lasts some seconds; report it to :meth:`switched`."""
+
+    @abstractmethod
+    def _expects_static_jobs(self) -> bool:
+        """Return whether jobs of the workload are still to be submitted."""
+
     # What happens --------------------------------------------------------------------------------
 
     def begin(self, nb_compute_resources: int) -> None:
@@ -147,7 +201,7 @@ class System(UsersSide):
                     f"the simulator has {nb_compute_resources} compute resources, but the {what} "
                     f"{size} processors"
                 )
-        self.machine = Machine(nb_compute_resources, self.sites, described, self._clock)
+        self.machine = Machine(nb_compute_resources, self.sites, described, self._clock, self.power)
         self.may_dilate = may_dilate(self.scheduler, self.sites)
         self.show_site()
 
@@ -161,10 +215,73 @@ class System(UsersSide):
         if self._of_users:
             self._tell_users(job, state)
 
+    def pass_time(self, now: float) -> None:
+        """Go on to the instant ``now`` (seconds), before its events."""
+        self.now = now
+        if self.machine.sleepers is not None:
+            self.machine.sleepers.now = now
+
     def set_available(self, processors: ProcessorSet, available: bool) -> None:
-        """Make processors unavailable, or available again."""
+        """Make processors unavailable, or available again.
+
+        A job whose processors are woken waits again, at its place, if it loses one of them.
+        """
         self.machine.set_available(processors, available)
         self._must_schedule = True
+        if available:
+            return
+        for job, _, size in [*self._bound.values()]:
+            if job.processors & processors:
+                self._unbind(job)
+                job.state, job.size = WAITING, size
+                job.dilation, job.transfer = 1.0, 0.0
+                self.queue.insert(job)
+
+    def switched(self, processors: ProcessorSet, *, on: bool) -> None:
+        """Note that all of ``processors`` have been switched on or off, as was requested.
+
+        Raises :class:`ProtocolError` if it was not, or if it took longer or shorter than expected.
+        """
+        sleepers, which = self.machine.sleepers, f"{to_text(processors)!r} {'on' if on else 'off'}"
+        expected = None if sleepers is None else sleepers.end_switch(processors, on=on)
+        if expected is None:
+            raise ProtocolError(f"the simulator switched {which}, which was not requested")
+        if abs(self.now - expected) > LATE:
+            raise ProtocolError(
+                f"the simulator switched {which} at {self.now}, expected at {expected}: correct "
+                f"the seconds of {parameter('power')}"
+            )
+        self._must_schedule = True
+
+    def begin_bound(self) -> None:
+        """Execute the jobs whose processors are all awake now, after the events of an instant."""
+        assert self.machine.sleepers is not None
+        away = self.machine.sleepers.away
+        for job, decided, _ in [*self._bound.values()]:
+            if not job.processors & away:
+                del self._bound[job.number]
+                if job.start_time != self.now:
+                    self.machine.begin_late(job, self.now)
+                job.waking = self.now - decided
+                self._begin(job)
+
+    def _begin(self, job: Job) -> None:
+        if job.dilation != 1 or job.transfer:
+            self._execute_dilated(job)
+        else:
+            self._execute(job)
+        if self._job_started is not None:
+            self._tell_start(job)
+
+    def _unbind(self, job: Job) -> None:
+        """Free the processors of a job that has not begun; they are woken all the same."""
+        del self._bound[job.number]
+        self.machine.end(job)
+        self.nb_running -= 1
+        self._must_schedule = True
+        if self._policy_ended is not None:
+            self._policy_ended(self.now, job)
+        job.start_time, job.processors = inf, NO_PROCESSORS
 
     def call_came(self) -> None:
         """Run a scheduling pass at the next :meth:`decide`, since the earliest call is due."""
@@ -196,7 +313,13 @@ class System(UsersSide):
             self._policy_withdrawn(self.now, job)
 
     def _kill_for_user(self, job: Job) -> None:
-        self._kill(job)
+        if job.number not in self._bound:
+            self._kill(job)
+            return
+        self._unbind(job)
+        self._reject(job, withdrawn=True)
+        self.nb_withdrawn += 1
+        self._tell_users(job, WITHDRAWN)
 
     def waiting_jobs(self) -> Iterable[Job]:
         """Return the jobs that wait and are not held for others."""
@@ -224,51 +347,83 @@ class System(UsersSide):
     # The policy ----------------------------------------------------------------------------------
 
     def decide(self) -> None:
-        """Run the policy, and the users if they learn of an end, until neither has more to do."""
+        """Run the policy, and the users if they learn of an end, until neither has more to do.
+
+        Then processors are switched off and on.
+        """
         while self._must_schedule:
             self._must_schedule = False
-            self.nb_passes += 1
-            decisions: Iterable[Any] = ()
-            decision = None
-            nb_repeatable = 0  # there are at most as many starts and rejections as jobs
-            try:
-                decisions = self.scheduler.schedule(self.now, self.queue, self.machine)
-                if type(decisions) is not GeneratorType:
-                    decisions = iterate_returned(decisions, self.scheduler, "schedule")
-                for decision in decisions:
-                    if isinstance(decision, Start):
-                        self._start(decision)
-                        continue
-                    nb_repeatable += not isinstance(decision, Reject)
-                    if nb_repeatable > self._most_decisions:
-                        raise self._progress.make_decisions_error(self.now)
-                    self._carry_out(decision)
-            except Exception as error:
-                mistake = find_mistake(error, self.now, decisions, decision)
-                if mistake is None:
-                    raise
-                raise mistake from error
+            self._run_policy()
             if self.observer is not None:
                 self.observer(self.now, self.queue, self.machine)
             if not self._users_know and self.users is not None:
                 self.ask_users(self.users)
+        if self.machine.sleepers is not None:
+            self._switch_processors(self.machine.sleepers)
+
+    def _run_policy(self) -> None:
+        """Run a pass of the policy, and carry out its decisions."""
+        self.nb_passes += 1
+        decisions: Iterable[Any] = ()
+        decision = None
+        nb_repeatable = 0  # there are at most as many starts and rejections as jobs
+        try:
+            decisions = self.scheduler.schedule(self.now, self.queue, self.machine)
+            if type(decisions) is not GeneratorType:
+                decisions = iterate_returned(decisions, self.scheduler, "schedule")
+            for decision in decisions:
+                if isinstance(decision, Start):
+                    self._start(decision)
+                    continue
+                nb_repeatable += not isinstance(decision, Reject)
+                if nb_repeatable > self._most_decisions:
+                    raise self._progress.make_decisions_error(self.now)
+                self._carry_out(decision)
+        except Exception as error:
+            mistake = find_mistake(error, self.now, decisions, decision)
+            if mistake is None:
+                raise
+            raise mistake from error
+
+    def _switch_processors(self, sleepers: Sleepers) -> None:
+        """Apply the rule that switches processors off after new passes; request all switches."""
+        begins, is_new = self._last_pass is None, self.nb_passes != self._last_pass
+        self._last_pass = self.nb_passes
+        if self._shutdown is not None and is_new and self._expects_work():
+            args = self.now, self.queue, self.machine, self.scheduler
+            for decision in self._shutdown.decide(*args, begins=begins):
+                if isinstance(decision, CallMeLater):
+                    self._add_call(decision.time)
+                else:
+                    self._carry_out(decision)
+        for processors, on, seconds in sleepers.take_requests():
+            self._switch(processors, seconds, on=on)
+
+    def _expects_work(self) -> bool:
+        """Return whether jobs wait, run, or may be submitted."""
+        if len(self.queue) or self.nb_running or self._of_users or self._users_due < inf:
+            return True
+        return self._expects_static_jobs()
 
     def _start(self, decision: Start) -> None:
-        job = decision.job
+        job, size = decision.job, decision.job.size
         self.nb_running += 1
         if decision.dilation != 1 or decision.transfer:
             self._start_dilated(decision)
         else:
             self.machine.start(job, self.now, decision.processors)
             self.queue.remove(job)
-            self._execute(job)
+        sleepers = self.machine.sleepers
+        if sleepers is not None and job.processors & sleepers.away:
+            self._bound[job.number] = job, self.now, size
+            sleepers.wake(job.processors)
+        else:
+            self._begin(job)
         if self._policy_started is not None:
             self._policy_started(self.now, job)
-        if self._job_started is not None:
-            self._tell_start(job)
 
     def _start_dilated(self, decision: Start) -> None:
-        """Start a job that runs longer where it is placed."""
+        """Take the processors of a job that runs longer where it is placed."""
         job = decision.job
         if not self.may_dilate:
             raise InvariantError(
@@ -278,7 +433,6 @@ class System(UsersSide):
         if job.state is WAITING:
             self.queue.remove(job)  # before its size may change
         self.machine.start(job, self.now, decision.processors, decision.dilation, decision.transfer)
-        self._execute_dilated(job)
 
     def _carry_out(self, decision: Decision) -> None:
         """Carry out a decision that starts no job."""
@@ -295,9 +449,33 @@ class System(UsersSide):
             job = decision.job
             if job.state is not RUNNING:
                 raise InvariantError(f"job {job.id} was killed while {job.state.value}")
-            self._kill(job)
+            if job.number in self._bound:
+                self._unbind(job)
+                self._refuse(job)
+            else:
+                self._kill(job)
+        elif isinstance(decision, SwitchOff | SwitchOn):
+            self._request_switch(decision)
         else:
             raise make_decision_error(self.scheduler, decision)
+
+    def _request_switch(self, decision: SwitchOff | SwitchOn) -> None:
+        on, sleepers = isinstance(decision, SwitchOn), self.machine.sleepers
+        doing = f"switching {'on' if on else 'off'}"
+        if sleepers is None:
+            raise InvariantError(
+                f"{doing}: no processor can sleep: give the seconds of switches by "
+                f"{parameter('power')}, the machine file or the platform"
+            )
+        wanted = to_processor_set(decision.processors, doing)
+        able = sleepers.away if on else self.machine.idle & sleepers.can_sleep
+        if others := wanted - able:
+            expected = "sleeping ones" if on else "idle ones that can sleep"
+            raise InvariantError(f"{doing} {to_text(others)!r}: expected {expected}")
+        if on:
+            sleepers.wake(wanted)
+        else:
+            sleepers.switch_off(wanted)
 
     def _call_at(self, time: float) -> None:
         """Call the policy at ``time`` (seconds); raises :class:`InvariantError` if it cannot be."""

@@ -71,7 +71,7 @@ _COUNTED: dict[type[m.Event], set[str]] = {
 _JOB_FIELDS = ("id", "subtime", "res", "profile", "walltime")
 """Fields of a job that Batsim knows; other fields keep their form and order."""
 _ENVELOPE = {"now", "events"}
-NEVER_WRITTEN = {"withdrawn"}
+NEVER_WRITTEN = {"waking", "withdrawn"}
 """Fields that are only for readers in this process."""
 _BASE = {"timestamp", "further", *NEVER_WRITTEN}
 ONLY_OF_5 = {"call_id", "last", "turned"}

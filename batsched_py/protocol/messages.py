@@ -243,6 +243,8 @@ class ExecuteJob(Event, kw_only=True, eq=False, gc=False):
     mapping: dict[str, Any] | None = None
     storage_mapping: dict[str, int] | None = None
     additional_io_job: dict[str, Any] | None = None
+    waking: float = 0.0
+    """Seconds that its processors were woken for it. No message holds this, as of withdrawals."""
 
 
 class RejectJob(Event, kw_only=True):

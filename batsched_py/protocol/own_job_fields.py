@@ -24,6 +24,8 @@ ADDED_COLUMNS = {
 """Our columns of ``_jobs.csv``, which come after Batsim's, with their units."""
 WITHDRAWAL = "withdrawal_time"
 """The column of the times at which users withdrew their jobs."""
+WAKING = "waking"
+"""The column of the seconds that jobs waited for processors to wake, a part of their wait."""
 FURTHER_COLUMNS = {
     "batch": TEXT,
     "think_time": SECONDS,
@@ -38,6 +40,7 @@ FURTHER_COLUMNS = {
     "group": TEXT,
     "queue": TEXT,
     "deadline": SECONDS,
+    WAKING: SECONDS,
     WITHDRAWAL: SECONDS,
 }
 """Columns after those, each only if a job of the run has it."""

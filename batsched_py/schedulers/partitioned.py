@@ -111,7 +111,7 @@ class Partitioned:
             return start if self._knows else _on_lowest(start, part, rules.name)
         left = part.free_processors
         if start.processors is not None:
-            left = to_processor_set(start.processors, job)
+            left = to_processor_set(start.processors, f"job {job.id} was started on")
         for outage in outages:
             left -= outage.processors
         if left.size < job.size:
@@ -189,4 +189,4 @@ def _on_lowest(decision: Start, part: Site, name: str) -> Start:
         raise InvariantError(
             f"job {job.id} needs {job.size} processors, {part.free} are free in partition {name}"
         )
-    return Start(job, part.lowest_free(job.size), decision.dilation, decision.transfer)
+    return Start(job, part.choose_free(job.size), decision.dilation, decision.transfer)

@@ -104,7 +104,10 @@ class Decisions:
     # Jobs ----------------------------------------------------------------------------------------
 
     def _execute(self, decision: m.ExecuteJob) -> None:
-        self._execution.start(self._registry.find_job(decision.job_id, "EXECUTE_JOB"), decision)
+        job = self._registry.find_job(decision.job_id, "EXECUTE_JOB")
+        self._execution.start(job, decision)
+        if decision.waking:
+            job.note_waking(decision.waking)
 
     def _reject(self, decision: m.RejectJob) -> None:
         job = self._registry.find_job(decision.job_id, "REJECT_JOB")

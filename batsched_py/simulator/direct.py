@@ -17,6 +17,7 @@ from batsched_py.errors import InvariantError
 from batsched_py.model.job import ENDED, RUNNING, Job
 from batsched_py.model.system import System
 from batsched_py.model.user_model import UserModel, find_profile
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, WITHDRAWN
 from batsched_py.protocol.decision_rules import explain_refusal_by_both
@@ -59,6 +60,7 @@ class DirectSimulation(System):
         "_profiles",
         "_rank",
         "_speeds",
+        "_switches",
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -67,6 +69,8 @@ class DirectSimulation(System):
         """Time, rank and job of each end to come: a heap."""
         self._rank = count()
         """Of the same instant, the job that was started first ends first."""
+        self._switches: list[tuple[float, int, ProcessorSet, bool]] = []
+        """Time, rank, processors and whether on, of each switch to end: a heap."""
         self._jobs: dict[str, SimulatedJob] = {}
         """The jobs that wait or run, by the id that the policy knows."""
         self._later: list[SimulatedJob] = []
@@ -140,10 +144,13 @@ class DirectSimulation(System):
             now = self._find_next(submission)
             if now == inf:
                 return nb_messages
-            self.now = now
+            self.pass_time(now)
             while ends and ends[0][0] == now:
                 self._end(heappop(ends)[2])
             event = "NOTIFY"
+            if self._switches and self._switches[0][0] == now:
+                self._end_switches()
+                event = "RESOURCE_STATE_CHANGED"
             if self._calls and self._calls[-1] == now:
                 self.call_came()
                 event = "REQUESTED_CALL"
@@ -161,6 +168,8 @@ class DirectSimulation(System):
         now = submission
         if calls and calls[-1] < now:
             now = calls[-1]
+        if self._switches and self._switches[0][0] < now:
+            now = self._switches[0][0]
         if ends and ends[0][0] < now:
             now = ends[0][0]
             if LATEST_TIME < now < inf:
@@ -174,6 +183,14 @@ class DirectSimulation(System):
             simulated.state = FORGOTTEN
             self._finished.append(simulated)
             self.job_ended(job, simulated.final_state)
+
+    def _end_switches(self) -> None:
+        """End the switches of this instant, and execute the jobs that waited for them."""
+        switches = self._switches
+        while switches and switches[0][0] == self.now:
+            _, _, processors, on = heappop(switches)
+            self.switched(processors, on=on)
+        self.begin_bound()
 
     # Submissions ---------------------------------------------------------------------------------
 
@@ -230,6 +247,8 @@ class DirectSimulation(System):
         simulated.state = SIMULATED_RUNNING
         simulated.alloc = processors
         simulated.start_time = self.now
+        if job.waking:
+            simulated.note_waking(job.waking)
         duration = simulated.profile.delay
         if duration is None:
             speed = self._speeds.find_least(processors)
@@ -263,6 +282,12 @@ class DirectSimulation(System):
             simulated.final_state, simulated.finish_time = WITHDRAWN, self.now
         if self._dilated is not None:
             self._dilated.forget(job.id)
+
+    def _switch(self, processors: ProcessorSet, seconds: float, *, on: bool) -> None:
+        heappush(self._switches, (self.now + seconds, next(self._rank), processors, on))
+
+    def _expects_static_jobs(self) -> bool:
+        return bool(self._later)
 
     def _drop(self, simulated: SimulatedJob) -> None:
         simulated.state, simulated.final_state = FORGOTTEN, REJECTED

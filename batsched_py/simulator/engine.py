@@ -71,14 +71,15 @@ class Simulator:
             _check_one_core(platform)
         pstates: Energy | None = None
         """The pstates of the hosts, also where their energy is not accounted for."""
-        if options.energy or (self.is_batsim5 and sharing):
+        if options.energy or options.switching or (self.is_batsim5 and sharing):
             pstates = Energy([*platform.hosts, *platform.storages], metered=options.energy)
         self._energy = energy = pstates if options.energy else None
         self._asleep = NO_PROCESSORS if pstates is None else pstates.find_asleep()
         """The machines that sleep in the beginning."""
         self._states: TracedMachines | None = None
         """The machines, if their states are followed."""
-        if varying or options.trace_machines or events is not None:
+        self._shows_states = varying or options.trace_machines or events is not None
+        if self._shows_states or options.switching:
             self._states = (self.shared_machines_class if sharing else TracedMachines)(
                 len(platform.hosts),
                 sharing=sharing,
@@ -187,8 +188,8 @@ class Simulator:
             len(self.platform.hosts),
             agenda.now,
             len(self.platform.storages),
-            self._states,
-            decisions.power,
+            self._states if self._shows_states else None,
+            decisions.power if self._shows_states else None,
         )
         if not decisions.stopped:
             self._check_all_done()

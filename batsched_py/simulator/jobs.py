@@ -14,6 +14,7 @@ from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import FAILED, KILLED, SUCCESS, WALLTIME_REACHED
 from batsched_py.protocol.dynamic_registration import Registration
 from batsched_py.protocol.messages import JobDescription
+from batsched_py.protocol.own_job_fields import WAKING
 from batsched_py.simulator.agenda import Timer
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.profiles import Composed, Profile, parse_profiles, parse_registered
@@ -74,6 +75,10 @@ class SimulatedJob(msgspec.Struct, eq=False, gc=False):
         self.final_state = SUCCESS
         if return_code:
             self.return_code, self.final_state = return_code, find_final_state(return_code)
+
+    def note_waking(self, seconds: float) -> None:
+        """Note how long the processors were woken for the job, as one of its further fields."""
+        self.description.extra = {**self.description.extra, WAKING: seconds}
 
     def end_by_kill(self, now: float, *, computes: bool) -> None:
         """Set end and final state of a job that is killed ``now``, while it ``computes`` or not."""

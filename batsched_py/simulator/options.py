@@ -94,6 +94,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Version 5: send the profiles of killed jobs."""
     forward_profiles_at_begin: bool = False
     """Version 5: send all profiles with the first message."""
+    switching: bool = False
+    """Let the scheduler switch processors without an account of energy, in this process."""
     each_event: bool = False
     """Every event in a message of its own, so that the policy runs after each; submissions come
     before ends of the same instant (as in the simulator behind Gaussier et al. 2015)."""
