@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from math import inf
 from operator import neg
 from types import GeneratorType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from batsched_py.errors import InvariantError, ProtocolError, parameter
+from batsched_py.errors import InvariantError, ProtocolError
 from batsched_py.model.decisions import (
     CallMeLater,
     Decision,
@@ -30,7 +30,8 @@ from batsched_py.model.decisions import (
 )
 from batsched_py.model.endless_work import ProgressWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
-from batsched_py.model.machine import Machine, to_processor_set
+from batsched_py.model.machine import Machine
+from batsched_py.model.machine_side import MachineSide
 from batsched_py.model.policy import ExplainingScheduler, Scheduler, may_dilate
 from batsched_py.model.policy_mistakes import find_mistake, make_decision_error
 from batsched_py.model.queue import WaitingQueue
@@ -43,22 +44,18 @@ from batsched_py.model.user_model import (
     find_method,
     iterate_returned,
 )
-from batsched_py.model.users_side import UsersSide
 from batsched_py.options.budgets import Budgets
-from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_text
 from batsched_py.support.json_values import to_python
 from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.grid_sites import HOME, GridSites, find_home, nb_processors
 from batsched_py.workload.logs.clock import Clock
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.processor_power import PowerGroups
+
+if TYPE_CHECKING:
+    from batsched_py.workload.processor_power import PowerGroups
 
 Observer = Callable[[float, WaitingQueue, Machine], None]
 """Called with time, waiting queue and machine; it may look, and must not change anything."""
-
-LATE = 1e-3
-"""Seconds by which a simulator's answer may differ from what was expected: its clock has six
-decimals."""
 
 
 class ShutdownRule(Protocol):
@@ -74,7 +71,7 @@ class ShutdownRule(Protocol):
         """
 
 
-class System(UsersSide):
+class System(MachineSide):
     """Users, waiting queue, policy and machine of a simulation.
 
     ``sites`` are the grid sites of the machine, if any. ``description`` is the content of a machine
@@ -86,28 +83,20 @@ class System(UsersSide):
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
     __slots__ = (
-        "_bound",
         "_calls",
         "_clock",
         "_last_pass",
         "_most_decisions",
-        "_must_schedule",
         "_nb_changes",
         "_nb_jobs",
-        "_policy_ended",
         "_policy_started",
         "_policy_withdrawn",
         "_progress",
         "_shutdown",
         "_speed_factor",
-        "machine",
         "may_dilate",
         "nb_passes",
-        "nb_running",
         "observer",
-        "power",
-        "queue",
-        "scheduler",
         "sites",
     )
 
@@ -126,20 +115,16 @@ class System(UsersSide):
         power: PowerGroups = (),
         shutdown: ShutdownRule | None = None,
     ) -> None:
-        super().__init__(users, shake, description, budgets, nb_recorded)
-        self.scheduler, self.sites = scheduler, sites
+        super().__init__(
+            users, shake, description, budgets, nb_recorded, scheduler=scheduler, power=power
+        )
+        self.sites = sites
         self._speed_factor, self._clock = speed_factor, clock
-        self.power, self._shutdown = power, shutdown
+        self._shutdown = shutdown
         self._last_pass: int | None = None
         """The pass after which that rule was applied last; None: it never was."""
-        self._bound: dict[int, tuple[Job, float, int]] = {}
-        """Jobs whose processors are woken, by number: with the time of the decision (seconds), and
-        the size before it."""
-        self.machine = Machine(0)
-        self.queue = WaitingQueue()
         self.observer: Observer | None = None
         """Called after each scheduling pass, if not None."""
-        self.nb_running = 0
         self.nb_passes = 0
         """Number of scheduling passes."""
         self._nb_jobs = 0
@@ -149,24 +134,14 @@ class System(UsersSide):
         self._calls: list[float] = []
         """Times of the calls to come, the next one last: the driver makes each by
         :meth:`call_came`."""
-        self._must_schedule = False
         self.may_dilate = False
         """Whether the policy may let jobs run longer in some places."""
         self._progress = ProgressWatch(budgets, scheduler)
         self._most_decisions = budgets.decisions
         self._policy_started = find_method(scheduler, "job_started")
-        self._policy_ended = find_method(scheduler, "job_ended")
         self._policy_withdrawn = find_method(scheduler, "job_withdrawn")
 
     # What a driver provides ----------------------------------------------------------------------
-
-    @abstractmethod
-    def _execute(self, job: Job) -> None:
-        """Let a job run on ``job.processors``."""
-
-    @abstractmethod
-    def _execute_dilated(self, job: Job) -> None:
-        """Let a job run on ``job.processors``, longer than recorded."""
 
     @abstractmethod
     def _reject(self, job: Job, *, withdrawn: bool = False) -> None:
@@ -175,10 +150,6 @@ class System(UsersSide):
     @abstractmethod
     def _kill(self, job: Job) -> None:
         """End a job that runs."""
-
-    @abstractmethod
-    def _switch(self, processors: ProcessorSet, seconds: float, *, on: bool) -> None:
-        """Switch processors on or off, which lasts some seconds; report it to :meth:`switched`."""
 
     @abstractmethod
     def _expects_static_jobs(self) -> bool:
@@ -214,74 +185,6 @@ class System(UsersSide):
             self._policy_ended(self.now, job)
         if self._of_users:
             self._tell_users(job, state)
-
-    def pass_time(self, now: float) -> None:
-        """Go on to the instant ``now`` (seconds), before its events."""
-        self.now = now
-        if self.machine.sleepers is not None:
-            self.machine.sleepers.now = now
-
-    def set_available(self, processors: ProcessorSet, available: bool) -> None:
-        """Make processors unavailable, or available again.
-
-        A job whose processors are woken waits again, at its place, if it loses one of them.
-        """
-        self.machine.set_available(processors, available)
-        self._must_schedule = True
-        if available:
-            return
-        for job, _, size in [*self._bound.values()]:
-            if job.processors & processors:
-                self._unbind(job)
-                job.state, job.size = WAITING, size
-                job.dilation, job.transfer = 1.0, 0.0
-                self.queue.insert(job)
-
-    def switched(self, processors: ProcessorSet, *, on: bool) -> None:
-        """Note that all of ``processors`` have been switched on or off, as was requested.
-
-        Raises :class:`ProtocolError` if it was not, or if it took longer or shorter than expected.
-        """
-        sleepers, which = self.machine.sleepers, f"{to_text(processors)!r} {'on' if on else 'off'}"
-        expected = None if sleepers is None else sleepers.end_switch(processors, on=on)
-        if expected is None:
-            raise ProtocolError(f"the simulator switched {which}, which was not requested")
-        if abs(self.now - expected) > LATE:
-            raise ProtocolError(
-                f"the simulator switched {which} at {self.now}, expected at {expected}: correct "
-                f"the seconds of {parameter('power')}"
-            )
-        self._must_schedule = True
-
-    def begin_bound(self) -> None:
-        """Execute the jobs whose processors are all awake now, after the events of an instant."""
-        assert self.machine.sleepers is not None
-        away = self.machine.sleepers.away
-        for job, decided, _ in [*self._bound.values()]:
-            if not job.processors & away:
-                del self._bound[job.number]
-                if job.start_time != self.now:
-                    self.machine.begin_late(job, self.now)
-                job.waking = self.now - decided
-                self._begin(job)
-
-    def _begin(self, job: Job) -> None:
-        if job.dilation != 1 or job.transfer:
-            self._execute_dilated(job)
-        else:
-            self._execute(job)
-        if self._job_started is not None:
-            self._tell_start(job)
-
-    def _unbind(self, job: Job) -> None:
-        """Free the processors of a job that has not begun; they are woken all the same."""
-        del self._bound[job.number]
-        self.machine.end(job)
-        self.nb_running -= 1
-        self._must_schedule = True
-        if self._policy_ended is not None:
-            self._policy_ended(self.now, job)
-        job.start_time, job.processors = inf, NO_PROCESSORS
 
     def call_came(self) -> None:
         """Run a scheduling pass at the next :meth:`decide`, since the earliest call is due."""
@@ -413,11 +316,7 @@ class System(UsersSide):
         else:
             self.machine.start(job, self.now, decision.processors)
             self.queue.remove(job)
-        sleepers = self.machine.sleepers
-        if sleepers is not None and job.processors & sleepers.away:
-            self._bound[job.number] = job, self.now, size
-            sleepers.wake(job.processors)
-        else:
+        if not self._bind(job, size):
             self._begin(job)
         if self._policy_started is not None:
             self._policy_started(self.now, job)
@@ -458,24 +357,6 @@ class System(UsersSide):
             self._request_switch(decision)
         else:
             raise make_decision_error(self.scheduler, decision)
-
-    def _request_switch(self, decision: SwitchOff | SwitchOn) -> None:
-        on, sleepers = isinstance(decision, SwitchOn), self.machine.sleepers
-        doing = f"switching {'on' if on else 'off'}"
-        if sleepers is None:
-            raise InvariantError(
-                f"{doing}: no processor can sleep: give the seconds of switches by "
-                f"{parameter('power')}, the machine file or the platform"
-            )
-        wanted = to_processor_set(decision.processors, doing)
-        able = sleepers.away if on else self.machine.idle & sleepers.can_sleep
-        if others := wanted - able:
-            expected = "sleeping ones" if on else "idle ones that can sleep"
-            raise InvariantError(f"{doing} {to_text(others)!r}: expected {expected}")
-        if on:
-            sleepers.wake(wanted)
-        else:
-            sleepers.switch_off(wanted)
 
     def _call_at(self, time: float) -> None:
         """Call the policy at ``time`` (seconds); raises :class:`InvariantError` if it cannot be."""
