@@ -136,12 +136,18 @@ class Decisions:
         """Ignore, as Batsim 4.2, a kill of jobs that are being killed already."""
 
     def _stop_job(self, job: SimulatedJob) -> dict[str, Any] | None:
-        """Stop a job that is to be killed; return its progress, None if it ends by itself."""
-        return self._execution.kill(job)
+        """Stop a job that is to be killed; return its progress, None if it ends by itself.
+
+        Its machines are free at once: this reply may turn them off or start a job there.
+        """
+        progress = self._execution.kill(job)
+        if progress is not None:
+            self._execution.free_machines(job)
+        return progress
 
     def _put_down(self, job: SimulatedJob) -> list[m.Event]:
-        """Complete a job that was stopped; return the events about it."""
-        return self._execution.complete(job)
+        """Record the end of a job that was stopped; return the events about it."""
+        return self._execution.record_end(job)
 
     def _killed(self, jobs: list[tuple[SimulatedJob, dict[str, Any] | None]]) -> Iterator[m.Event]:
         """Yield the events about killed jobs, with the progress of jobs that had not ended."""

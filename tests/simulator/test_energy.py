@@ -285,10 +285,26 @@ def test_sleep_and_wake() -> None:
     ]
 
 
+def test_a_killed_job_frees_its_host_at_once() -> None:
+    """As in Batsim 4.2.0, the reply that kills a job may use its host: for a job, or to sleep."""
+    plan: dict[float, list[Make]] = {
+        0: [execute("w0!four1", "0")],
+        2: [kill("w0!four1"), execute("w0!wait1", "0")],
+        3: [kill("w0!wait1"), switch("0", "2")],
+        9: [switch("0", "0")],
+        13: [execute("w0!four2", "0")],
+    }
+    scheduler = Timetable(plan)
+    assert ends(run(scheduler, "four1", "wait1", "four2")) == {
+        "four1": ("KILLED", 2),
+        "wait1": ("KILLED", 3),
+        "four2": ("SUCCESSFULLY", 17),
+    }
+    assert changes_told(scheduler) == [(5, "0", "2"), (13, "0", "0")]
+
+
 # Refused ------------------------------------------------------------------------------------------
 
-# A killed job's machine is free only in the next message, when the scheduler knows of the end.
-KILLED_NOW = {0: [execute("w0!four", "0")], 2: [kill("w0!four"), switch("0", "2")]}
 REFUSED: dict[str, tuple[dict[float, list[Make]], str]] = {
     "no machines": ({1: [switch("", "1")]}, "'' to '1', expected machines from 0 to 3"),
     "a pstate that there is not": (
@@ -299,7 +315,10 @@ REFUSED: dict[str, tuple[dict[float, list[Make]], str]] = {
         {0: [execute("w0!wait", "0")], 1: [switch("0-1", "2")]},
         "of '0-1' to 2: '0' runs jobs: only idle machines may sleep",
     ),
-    "to sleep at the instant at which its job is killed": (KILLED_NOW, "runs jobs"),
+    "to sleep before the decision that kills its job": (
+        {0: [execute("w0!four", "0")], 2: [switch("0", "2"), kill("w0!four")]},
+        "runs jobs",
+    ),
     "to sleep while it sleeps": (
         {0: [switch("0", "2")], 3: [switch("0-1", "2")]},
         "of '0-1' to 2: '0' sleeps already",

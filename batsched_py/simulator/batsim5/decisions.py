@@ -129,15 +129,13 @@ class Batsim5Decisions(Decisions):
         )
 
     def _stop_job(self, job: SimulatedJob) -> dict[str, Any] | None:
-        """Stop a job, whose machines are free at once: they may be turned off in this reply."""
         progress = super()._stop_job(job)
         if progress is not None:
-            self._execution.free_machines(job)
             self._stopped_jobs.append(job)
         return progress
 
     def _put_down(self, job: SimulatedJob) -> list[m.Event]:
-        return self._over.pop(job.description.id, None) or self._execution.record_end(job)
+        return self._over.pop(job.description.id, None) or super()._put_down(job)
 
     def _killed(self, jobs: list[tuple[SimulatedJob, dict[str, Any] | None]]) -> Iterator[m.Event]:
         self._stopped_jobs = []
