@@ -86,6 +86,8 @@ class MachineSide(UsersSide):
         self._must_schedule = True
         if available:
             return
+        if self.machine.sleepers is not None:
+            self.machine.sleepers.to_wake -= processors
         for job, _, size in [*self._bound.values()]:
             if job.processors & processors:
                 self._unbind(job)
@@ -162,7 +164,9 @@ class MachineSide(UsersSide):
                 f"{parameter('power')}, the machine file or the platform"
             )
         wanted = to_processor_set(decision.processors, doing)
-        able = sleepers.away if on else self.machine.idle & sleepers.can_sleep
+        able = sleepers.away - self.machine.unavailable
+        if not on:
+            able = self.machine.idle & sleepers.can_sleep
         if others := wanted - able:
             expected = "sleeping ones" if on else "idle ones that can sleep"
             raise InvariantError(f"{doing} {to_text(others)!r}: expected {expected}")

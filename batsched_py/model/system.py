@@ -316,7 +316,7 @@ class System(MachineSide):
         else:
             self.machine.start(job, self.now, decision.processors)
             self.queue.remove(job)
-        if not self._bind(job, size):
+        if self.machine.sleepers is None or not self._bind(job, size):
             self._begin(job)
         if self._policy_started is not None:
             self._policy_started(self.now, job)
