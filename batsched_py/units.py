@@ -14,6 +14,9 @@ LATEST_TIME = 1e10
 
 A float there still resolves 2 microseconds, and a clock in milliseconds since 1970 is beyond it.
 """
+LATE = 1e-3
+"""Seconds by which an event may come at another time than expected: Batsim's clock has six
+decimals, and the events of one instant may arrive one after the other."""
 UP_TO_LATEST_TIME = f"seconds up to {LATEST_TIME:g} (317 years)"
 """What is expected of a time, for messages."""
 

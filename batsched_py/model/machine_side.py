@@ -15,13 +15,10 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.user_model import find_method
 from batsched_py.model.users_side import UsersSide
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, to_text
+from batsched_py.units import LATE
 
 if TYPE_CHECKING:
     from batsched_py.workload.processor_power import PowerGroups
-
-LATE = 1e-3
-"""Seconds by which a simulator's answer may differ from what was expected: its clock has six
-decimals."""
 
 
 class MachineSide(UsersSide):
@@ -84,12 +81,15 @@ class MachineSide(UsersSide):
         """
         self.machine.set_available(processors, available)
         self._must_schedule = True
-        if available:
-            return
-        if self.machine.sleepers is not None:
-            self.machine.sleepers.to_wake -= processors
+        self._put_back()
+
+    def _put_back(self) -> None:
+        """Let bound jobs that have lost processors wait again; wake nothing that is unavailable."""
+        gone = self.machine.unavailable
+        if self.machine.sleepers is not None and gone:
+            self.machine.sleepers.to_wake -= gone
         for job, _, size in [*self._bound.values()]:
-            if job.processors & processors:
+            if job.processors & gone:
                 self._unbind(job)
                 job.state, job.size = WAITING, size
                 job.dilation, job.transfer = 1.0, 0.0

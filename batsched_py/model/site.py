@@ -25,7 +25,8 @@ Release = tuple[float, int, int, Job]
 """(expected end in seconds, processors released then, number of the job, job) of a running job."""
 Coming = tuple[float, int, int, Job | None]
 """A release, or free processors that are not on yet, which have no job: a number of -1."""
-_BY_TIME = itemgetter(0, 1, 2)
+BY_TIME = itemgetter(0, 1, 2)
+"""The key that sorts them."""
 
 
 class Site:
@@ -149,6 +150,8 @@ class Site:
         This is when the last of its processors is awake: the present time, or -inf if no processor
         can sleep. inf if fewer are free.
         """
+        if self.sleepers is None:
+            return -inf if size <= self.free else inf
         for time, some in self.ready_times():
             size -= some.size
             if size <= 0:
@@ -171,20 +174,19 @@ class Site:
             return self.free, releases
         waking: list[Coming] = [(time, some.size, -1, None) for time, some in times]
         free = self.free - sum(some.size for _, some in times)
-        return free, sorted([*releases, *waking], key=_BY_TIME)
+        return free, sorted([*releases, *waking], key=BY_TIME)
 
-    def choose_free(self, count: int) -> ProcessorSet:
+    def choose_free(self, count: int, among: ProcessorSet | None = None) -> ProcessorSet:
         """Return the ``count`` free processors that are ready first, of equals the lowest.
 
-        At least as many must be free.
+        Only those ``among`` some free ones if given. At least as many must be there.
         """
         if not self._waking_times():
-            return self._pool.lowest(count)
+            return self._pool.lowest(count) if among is None else among.lowest(count)
         chosen = NO_PROCESSORS
         for _, some in self.ready_times():
-            if chosen.size + some.size >= count:
-                return chosen | some.lowest(count - chosen.size)
-            chosen |= some
+            part = some if among is None else some & among
+            chosen |= part.lowest(min(part.size, count - chosen.size))
         return chosen
 
     def free_procset(self) -> ProcSet:

@@ -257,6 +257,8 @@ class System(MachineSide):
         while self._must_schedule:
             self._must_schedule = False
             self._run_policy()
+            if self._bound:  # outages of a machine file begin in a pass
+                self._put_back()
             if self.observer is not None:
                 self.observer(self.now, self.queue, self.machine)
             if not self._users_know and self.users is not None:

@@ -44,12 +44,17 @@ class Outages:
         if gone := out - before:
             machine.set_available(gone, available=False)
 
-    def find_conflicts(self, now: float, job: Job, partition: Partition) -> list[Outage]:
-        """Return the planned outages that a job would run into if it started ``now``."""
+    def find_conflicts(
+        self, now: float, job: Job, partition: Partition, waking: float = 0.0
+    ) -> list[Outage]:
+        """Return the planned outages that a job would run into if it started ``now`` (seconds).
+
+        It begins to run ``waking`` seconds later.
+        """
         if job.estimate == inf or not self._planned:
             return []
         self._planned = [each for each in self._planned if each.end > now]
-        end = now + job.estimate
+        end = now + waking + job.estimate
         return [
             each
             for each in self._planned
@@ -112,14 +117,14 @@ class Admission:
         while self._come and self._come[0][0] <= now:
             returned.append(heappop(self._come)[2])
         for job in self._leaving(now):
-            if not self._may_enter(job, now):
+            if job in self.queue and not self._may_enter(job, now):
                 self.queue.remove(job)
         for job in returned:
             if self._may_enter(job, now):
                 self.queue.insert(job)
         for job in new:
             if self._is_within_limits(job) and self._may_enter(job, now):
-                self.queue.append(job)
+                self.queue.add(job)
 
     def _may_enter(self, job: Job, now: float) -> bool:
         """Tell whether outages leave enough processors for a job to start now; if not, hold it."""
@@ -152,11 +157,12 @@ class Admission:
         self._withheld.append(job)
 
     def forget(self, job: Job) -> None:
-        """Remove a job that was withdrawn."""
+        """Remove a job that was withdrawn or has ended, so that it counts no more."""
         self.queue.discard(job)
         self.held.pop(job.number, None)
-        if job in (over := self._over.get((job.partition, job.user), [])):
-            over.remove(job)
+        for jobs in (self._over, self._users):
+            if job in (of_user := jobs.get((job.partition, job.user), [])):
+                of_user.remove(job)
 
     def _let_back(self) -> None:
         """Put the withheld jobs back into the queue."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.queue.orders import Order, RankedJobs, find_place, find_two_orders
 from batsched_py.model.waiting_reason import WaitingReason, Why
 from batsched_py.processors.sets import NO_PROCESSORS
-from batsched_py.schedulers.permission import Permission
+from batsched_py.schedulers.permission import Permission, PermittedJobs
+from batsched_py.units import LATE
 
 if TYPE_CHECKING:
     from batsched_py.model.site import Site
@@ -70,16 +72,8 @@ class Backfilling(Permission):
             self.head, self.shadow_time = None, inf
             return
         shadow_time, self.extra_nodes = self._reservation(head, machine)
-        promised = self.shadow_time if head is self.head and not overtaken else inf
-        if (  # only jobs that outlive their estimates may delay it
-            shadow_time > promised > now
-            and not machine.shared
-            and machine.unavailable == self._unavailable
-        ):
-            raise InvariantError(
-                f"{type(self).__name__} delayed the head of the queue: job {head.id} was to start "
-                f"by {promised}, now by {shadow_time}"
-            )
+        if head is self.head and not overtaken:
+            self._check_promise(shadow_time, now, machine)
         self.head, self.shadow_time, self._unavailable = head, shadow_time, machine.unavailable
         if not machine.free:
             return
@@ -92,18 +86,45 @@ class Backfilling(Permission):
         while machine.free and (start := self._next(ranked, now, horizon, machine)):
             yield start
 
+    def _check_promise(self, shadow_time: float, now: float, machine: Site) -> None:
+        """Raise :class:`InvariantError` if the head's shadow time is now later than before.
+
+        Only jobs that outlive their estimates may delay it, and that nobody woke what it needs.
+        """
+        promised, slip, sleepers = self.shadow_time, 0.0, machine.sleepers
+        if sleepers is not None:
+            slip = sleepers.longest_way_back + LATE
+        delayed = shadow_time > promised + slip and promised > now
+        if delayed and not machine.shared and machine.unavailable == self._unavailable:
+            assert self.head is not None
+            raise InvariantError(
+                f"{type(self).__name__} delayed the head of the queue: job {self.head.id} was to "
+                f"start by {promised}, now by {shadow_time}"
+            )
+
     def _start(self, head: Job, now: float, machine: Site) -> Start | None:
         """Return the start of the first job, for which enough is free; None if it must wait."""
+        sleeps = machine.sleepers is not None
+        if sleeps and has_room_before(machine.begins(head.size), head.size, now, machine):
+            return None
         return Start(head)
 
     def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
         """Return the next start behind the head: of a job that ends by ``horizon`` (seconds) or
         needs but extra nodes, None if there is none.
         """
-        job = ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes)
+        extra, begin = self.extra_nodes, now
+        if sleeping := machine.sleepers is not None and machine.ready_now < machine.free:
+            begins = cache(machine.begins)
+            ranked = PermittedJobs(
+                ranked, lambda job: job.size <= extra or begins(job.size) + job.estimate <= horizon
+            )
+        job = ranked.first_to_backfill(now, machine.free, horizon, extra)
         if job is None:
             return None
-        if now + job.estimate > horizon:
+        if sleeping:
+            begin = begins(job.size)
+        if begin + job.estimate > horizon:
             self.extra_nodes -= job.size
         return Start(job)
 
@@ -113,7 +134,23 @@ class Backfilling(Permission):
             return prohibition
         ranked = self._permitted(now, self.order.at(now, queue))
         place, free = find_place(ranked, job), machine.free
+        sleeps = machine.sleepers is not None and job.size <= free
         if self.head is None or job is self.head:
-            return WaitingReason("head", place, until=self.shadow_time, free=free)
+            note = "waiting is sooner than waking processors" if sleeps else ""
+            return WaitingReason("head", place, until=self.shadow_time, free=free, note=note)
         why: Why = "processors" if job.size > free else "reservation"
-        return WaitingReason(why, place, self.head.id, self.shadow_time, free, self.extra_nodes)
+        lasts = machine.begins(job.size) - now + job.estimate if sleeps else None
+        by, until, extra = self.head.id, self.shadow_time, self.extra_nodes
+        return WaitingReason(why, place, by, until, free, extra, lasts=lasts)
+
+
+def has_room_before(begin: float, size: int, now: float, site: Site) -> bool:
+    """Return whether ``size`` processors are free and awake before ``begin``, if woken now.
+
+    If they are, waiting for the ends of jobs is sooner than waking. Jobs that should have ended
+    before ``now`` do not count, since nobody knows when they will. All times are in seconds.
+    """
+    if begin <= now:
+        return False
+    free, coming = site.outlook()
+    return free + sum(nb for end, nb, *_ in coming if now - LATE <= end < begin) >= size

@@ -18,14 +18,10 @@ from batsched_py.model.queue.orders import FixedOrderName, find_fixed_key
 from batsched_py.model.timeline import Timeline, check_estimate
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.permission import Permission
-from batsched_py.units import LATEST_TIME
+from batsched_py.units import LATE, LATEST_TIME
 
 if TYPE_CHECKING:
     from batsched_py.model.compiled.switch import Line
-
-LATE = 1e-3
-"""Seconds by which an end may come late: Batsim's clock has six decimals, and the events of one
-instant may arrive one after the other."""
 
 
 class Conservative(Permission):
@@ -34,7 +30,8 @@ class Conservative(Permission):
     A job gets a reservation when it is submitted: the earliest start that delays no earlier
     reservation. When a job ends or is withdrawn, the schedule is compressed: each reservation, in
     the order ``order``, is made anew as early as it fits. A reservation never moves back, unless
-    jobs outlive their estimates or processors fail. Each job needs a walltime or an estimate.
+    jobs outlive their estimates, processors fail, or processors must be woken for a job: the plan
+    counts sleepers as ready. Each job needs a walltime or an estimate.
 
     Source: A. Mu'alem and D. Feitelson, IEEE TPDS 12(6), 2001, section 2.
     """
@@ -48,6 +45,7 @@ class Conservative(Permission):
         self._running: list[Job] = []
         self._broken = True  # no promise holds before the first pass
         self._has_room = False  # a job has left a reservation to the others
+        self._are_late = False  # jobs will begin and end later than was planned
         self._seen = self._nb_ended = 0
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
@@ -71,7 +69,10 @@ class Conservative(Permission):
             # a job that came back into the queue has a row of its own where it was
             due = (columns.waiting & (self._starts[columns.number] <= now)).nonzero()[0]
             yield from self._start_due(now, [columns.jobs[row] for row in due], machine)
-            if again := self._has_room:  # some may not start now: others may take their places
+            again = self._has_room or self._are_late  # others may take the places of some
+            if self._are_late:
+                self._postpone(now, queue, machine)
+            if self._has_room:
                 self._update(now, queue)
             first = float(self._starts[columns.number].min())
             if not again:
@@ -95,6 +96,8 @@ class Conservative(Permission):
                 if job.state is JobState.WAITING:  # it may not start before an outage
                     self._running.pop()
                     self._broken = True
+                elif job.start_time > now:  # its processors are woken
+                    self._are_late = True
                 elif start < now:  # Batsim's clock has six decimals
                     self._line.occupy(start + job.estimate, job.expected_end, job.size)
 
@@ -127,6 +130,19 @@ class Conservative(Permission):
         self._seen, self._has_room = 0, False
         self._running = list(machine.releases())
         self._reserve_for_new_jobs(now, queue)
+
+    def _postpone(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
+        """Make all reservations anew in the order of their starts, since jobs begin late.
+
+        Each moves back at most as much as these do.
+        """
+        self._are_late = False
+        starts = {job: float(self._starts[job.number]) for job in queue}
+        jobs = [job for job in sorted(starts, key=starts.__getitem__) if starts[job] < inf]
+        self._line = Timeline.of(machine, now)
+        self._starts.clear()
+        if jobs:
+            self._place(JobRows.of(jobs))
 
     def _update(self, now: float, queue: WaitingQueue) -> None:
         """Compress the schedule if there is room, and add the jobs without a reservation."""

@@ -16,7 +16,7 @@ from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
 
 if TYPE_CHECKING:
-    from batsched_py.model.site import Release, Site
+    from batsched_py.model.site import Coming, Site
 
 
 ExtraNodes = Annotated[
@@ -69,19 +69,20 @@ def shadow_time_and_extra_nodes(
 ) -> tuple[float, int]:
     """Return the latest start (seconds) of ``head``, and the processors that it leaves free then.
 
-    Running jobs end in the order of (expected end, size, submission) until ``head`` fits. If ends
-    are unknown, or it is wider than the machine: inf and 0.
+    Running jobs end in the order of (expected end, size, submission) until ``head`` fits, and free
+    processors that sleep come when they would be awake. If ends are unknown, or it is wider than
+    the machine: inf and 0.
     """
-    return walk_releases(head.size, machine.free, machine.expected_releases(), extra_nodes)
+    return walk_releases(head.size, *machine.outlook(), extra_nodes)
 
 
 def walk_releases(
-    wanted: int, free: int, releases: Iterable[Release], extra_nodes: str = "first"
+    wanted: int, free: int, releases: Iterable[Coming], extra_nodes: str = "first"
 ) -> tuple[float, int]:
     """Return when ``wanted`` processors will be free (seconds), and how many others are then.
 
-    It takes more than are free now. ``releases`` are as
-    :meth:`~batsched_py.model.machine.Site.expected_releases` returns them.
+    It takes more than are free now. ``free`` and ``releases`` are as
+    :meth:`~batsched_py.model.machine.Site.outlook` returns them.
     """
     coming = iter(releases)
     for release in coming:

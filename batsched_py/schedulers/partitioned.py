@@ -103,29 +103,42 @@ class Partitioned:
 
         None if outages leave too few free processors: the job waits.
         """
-        job = start.job
+        job, sleepers = start.job, machine.sleepers
         part = machine.partitions[job.partition]
         rules = machine.rules[job.partition]
-        outages = self._outages.find_conflicts(now, job, rules)
-        if not outages or job.size > part.free:  # an error elsewhere
-            return start if self._knows else _on_lowest(start, part, rules.name)
-        left = part.free_processors
-        if start.processors is not None:
-            left = to_processor_set(start.processors, f"job {job.id} was started on")
-        for outage in outages:
-            left -= outage.processors
-        if left.size < job.size:
-            line.admission.withhold(job, outages[0])
-            return None
-        return Start(job, left.lowest(job.size), start.dilation, start.transfer)
+        outages, found = [], self._outages.find_conflicts(now, job, rules)
+        if (found or sleepers is not None) and job.size <= part.free:  # else an error elsewhere
+            free = part.free_processors
+            if start.processors is not None:
+                free = to_processor_set(start.processors, f"job {job.id} was started on")
+            while True:
+                left, outages = free, found
+                for outage in outages:
+                    left -= outage.processors
+                if outages and left.size < job.size:
+                    line.admission.withhold(job, outages[0])
+                    return None
+                chosen = part.choose_free(job.size, left)
+                if sleepers is None:
+                    break
+                # it begins when the last of these is awake, and may then run into others
+                waking = sleepers.ready_at(chosen) - now
+                found = self._outages.find_conflicts(now, job, rules, waking)
+                if len(found) == len(outages):
+                    break
+        if outages:
+            return Start(job, chosen, start.dilation, start.transfer)
+        return start if self._knows else _on_lowest(start, part, rules.name)
 
     def job_started(self, now: float, job: Job) -> None:
         """Pass the event on to the policy of the job's partition."""
         self._line_of(job).report("job_started", now, job)
 
     def job_ended(self, now: float, job: Job) -> None:
-        """Pass the event on to the policy of the job's partition."""
-        self._line_of(job).report("job_ended", now, job)
+        """Pass the event on to the policy of the job's partition; it may come back."""
+        line = self._line_of(job)
+        line.admission.forget(job)
+        line.report("job_ended", now, job)
 
     def job_withdrawn(self, now: float, job: Job) -> None:
         """Remove a withdrawn job, and pass the event on to the policy of its partition."""

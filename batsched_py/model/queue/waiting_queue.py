@@ -335,9 +335,18 @@ class WaitingQueue:
         self._arrived = [arrival for arrival in self._arrived if arrival[1] is not job]
         self._take_note(job)
 
+    def add(self, job: Job) -> None:
+        """Add a job that is the newest, or that has come back."""
+        last = next(reversed(self._fresh or self._older), -1)
+        (self.append if job.number > last else self.insert)(job)
+
+    def __contains__(self, job: Job) -> bool:
+        """Return whether ``job`` waits here."""
+        return job.number in self._fresh or job.number in self._older
+
     def discard(self, job: Job) -> None:
         """Remove ``job`` if it waits here."""
-        if job.number in self._fresh or job.number in self._older:
+        if job in self:
             self.remove(job)
 
     def remove(self, job: Job) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from batsched_py.errors import UsageError
 from batsched_py.model.job import Job
-from batsched_py.model.site import Release, Site
+from batsched_py.model.site import BY_TIME, Coming, Site
 from batsched_py.support.json_values import is_number
 
 DATA = "data"
@@ -60,15 +60,18 @@ class Costs(msgspec.Struct, frozen=True):
             transfer += data / self.bandwidth
         return dilation, transfer
 
-    def sort_releases(self, site: Site) -> Sequence[Release]:
-        """Return the releases of a site's running jobs in the order of their expected ends."""
-        releases = site.expected_releases()
+    def outlook(self, site: Site) -> tuple[int, Sequence[Coming]]:
+        """Return the :meth:`~batsched_py.model.site.Site.outlook` of a site with the ends of jobs
+        that these costs expect.
+        """
+        free, coming = site.outlook()
         if self.booked_overhead:
-            return releases
-        return sorted(
-            (self._end_without_overhead(job, site), size, number, job)
-            for _, size, number, job in releases
+            return free, coming
+        ends = (
+            (self._end_without_overhead(job, site) if job else end, size, number, job)
+            for end, size, number, job in coming
         )
+        return free, sorted(ends, key=BY_TIME)
 
     def _end_without_overhead(self, job: Job, site: Site) -> float:
         """Return when a running job of ``site`` would be expected to end if it were not spread."""

@@ -57,6 +57,9 @@ class GridBackfilling(Backfilling):
         return super().schedule(now, queue, machine)
 
     def _start(self, head: Job, now: float, machine: Site) -> Start | None:
+        sleeps = self._reserves and machine.sleepers is not None
+        if sleeps and self._room(now, machine).must_wait(head):
+            return None
         return self.try_now(head, now, machine)
 
     def _reserve(self, head: Job, machine: Site) -> tuple[float, int]:
@@ -77,10 +80,10 @@ class GridBackfilling(Backfilling):
             return on_site
         if on_site and width <= machine.free:  # it waits by choice, or for fewer fragments
             return on_site
-        time, extra = self._now, machine.free - width
+        time, (free, coming) = self._now, self._rules.costs.outlook(machine)
+        extra = free - width
         if extra < 0:
-            releases = self._rules.costs.sort_releases(machine)
-            time, extra = walk_releases(width, machine.free, releases, self._rules.extra_nodes)
+            time, extra = walk_releases(width, free, coming, self._rules.extra_nodes)
         elif self._rules.extra_nodes == "none":
             extra = 0
         return on_site if on_site and on_site.horizon <= time else Reserved(None, time, extra)
@@ -88,8 +91,7 @@ class GridBackfilling(Backfilling):
     def _on_site(self, head: Job, site: Site) -> tuple[float, float, Reserved]:
         """Return when the head can start on a site, its end there, and the reservation."""
         costs = self._rules.costs
-        releases = costs.sort_releases(site)
-        time, extra = walk_releases(head.size, site.free, releases, self._rules.extra_nodes)
+        time, extra = walk_releases(head.size, *costs.outlook(site), self._rules.extra_nodes)
         lasts = head.lasts(*costs.compute(head, [site], self._homes))
         return time, time + lasts, Reserved(site, time, extra)
 

@@ -124,7 +124,7 @@ class Grid:
                 yield Reject(job)
                 continue
             if self._local:
-                part.queue.append(job)
+                part.queue.add(job)
             if self._tries and (start := part.backfilling.try_now(job, now, part.site)):
                 yield from self._carry_out([start], part)
         for part in self._queues:

@@ -36,12 +36,13 @@ class Reserved(msgspec.Struct):
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """A job that can start now, with its place, its dilation, its transfer and its expected end."""
+    """A job that can start now, with its place, dilation, transfer, begin and expected end."""
 
     job: Job
     parts: Fragments
     dilation: float
     transfer: float
+    begin: float
     end: float
 
     @property
@@ -53,20 +54,23 @@ class Placed(msgspec.Struct, frozen=True):
         """Return the decision that starts the job at its place."""
         processors = NO_PROCESSORS
         for site, number in self.parts:
-            processors |= site.free_processors.lowest(number)
+            processors |= site.choose_free(number)
         return Start(self.job, processors, self.dilation, self.transfer)
 
 
 Selection = Callable[[Sequence[Placed]], Placed]
 """(places where a job can start) -> the place where it starts."""
 SELECTIONS: dict[str, Selection] = {
-    "best_fit": partial(min, key=lambda place: place.site.free),
-    "biggest_free": partial(max, key=lambda place: place.site.free),
-    "equal_util": partial(max, key=lambda place: place.site.free / place.site.nb_processors),
+    "best_fit": partial(min, key=lambda place: (place.begin, place.site.free)),
+    "biggest_free": partial(min, key=lambda place: (place.begin, -place.site.free)),
+    "equal_util": partial(
+        min, key=lambda place: (place.begin, -place.site.free / place.site.nb_processors)
+    ),
     "earliest_end": partial(min, key=lambda place: place.end),
 }
 """Selections by name: the site with the fewest free processors, the most free ones, the largest
-share of free ones, or the earliest end of the job (a fast site, or one that has its data)."""
+share of free ones, or the earliest end of the job (a fast site, or one that has its data). The
+first three take a site where the job begins first: later only where sleepers must be woken."""
 
 
 def make_selection(name: str, seed: int) -> Selection:

@@ -7,7 +7,7 @@ go to the first site; a job that would end no earlier if it were spread waits fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import msgspec
 
 from batsched_py.model.job import Job
 from batsched_py.model.site import Site
+from batsched_py.schedulers.backfilling import has_room_before
 from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.placed import Placed, Reserved, Selection
@@ -58,6 +59,7 @@ class Room:
         self._sites, self._reserved = sites, reserved
         self._total = sum(site.free for site in sites)
         self._times: dict[tuple[int, int], float] = {}
+        self._begins = None if sites[0].sleepers is None else cache(Site.begins)
 
     def find_first(self, ranked: RankedJobs) -> Placed | None:
         """Return the first of the waiting jobs that can start, None if none can."""
@@ -71,6 +73,12 @@ class Room:
             if now + job.estimate <= latest[width] and (placed := self.place(job)):
                 return placed
         return None
+
+    def must_wait(self, job: Job) -> bool:
+        """Return whether ends of jobs give one site room for ``job`` before any place begins."""
+        places = self._on_each_site(job) or filter(None, [self._spread(job)])
+        begin = min((place.begin for place in places), default=-inf)
+        return any(has_room_before(begin, job.size, self._now, site) for site in self._sites)
 
     def place(self, job: Job) -> Placed | None:
         """Return where a job starts now: on one site, else on several; None if it cannot start."""
@@ -138,7 +146,10 @@ class Room:
 
     def _placed(self, job: Job, parts: Fragments) -> Placed:
         costs = self._rules.costs.compute(job, [site for site, _ in parts], self._homes)
-        return Placed(job, parts, *costs, self._now + job.lasts(*costs))
+        begin = self._now
+        if self._begins is not None:
+            begin = max(self._begins(site, number) for site, number in parts)
+        return Placed(job, parts, *costs, begin, begin + job.lasts(*costs))
 
     def _leaves_room(self, placed: Placed) -> bool:
         reserved = self._reserved
@@ -194,9 +205,8 @@ class Room:
         """Return when ``width`` processors of a site are free (seconds), inf if never."""
         key = id(site), width
         if key not in self._times:
-            time = self._now
-            if site.free < width:
-                releases = self._rules.costs.sort_releases(site)
-                time = max(time, walk_releases(width, site.free, releases)[0])
+            time, (free, coming) = self._now, self._rules.costs.outlook(site)
+            if free < width:
+                time = max(time, walk_releases(width, free, coming)[0])
             self._times[key] = time
         return self._times[key]

@@ -74,7 +74,7 @@ class BackfillPass(msgspec.Struct, frozen=True):
             job = jobs[place]
             if job.size <= view.free and job.state is WAITING:
                 whole = view is machine
-                yield Start(job, None if whole else view.free_processors.lowest(job.size))
+                yield Start(job, None if whole else view.choose_free(job.size))
 
     def _starts_of_regions(
         self, now: float, jobs: Sequence[Job], may: list[int], group: Group, machine: Machine
@@ -83,7 +83,7 @@ class BackfillPass(msgspec.Struct, frozen=True):
         plan, wants = RegionPlan(group, machine, self.grid, now), self._wants(now, jobs, machine)
         for at, parts in plan.find_starting(wants, may, self.reserve):
             job = jobs[at]
-            chosen = group.choose_lowest(views[job.partition], job.partition, parts)
+            chosen = group.choose_parts(views[job.partition], job.partition, parts)
             if len(chosen) == job.size and job.state is WAITING:
                 yield Start(job, chosen)
 

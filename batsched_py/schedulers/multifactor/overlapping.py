@@ -41,22 +41,22 @@ class Group:
     def choose(self, view: Site, place: int, size: int, not_these: ProcessorSet) -> ProcessorSet:
         """Return ``size`` free processors of a partition without ``not_these``, none if too few."""
         if len(self.parts) == 1:
-            return view.free_processors.lowest(size) if size <= view.free else NO_PROCESSORS
+            return view.choose_free(size) if size <= view.free else NO_PROCESSORS
         usable, chosen = view.free_processors - not_these, NO_PROCESSORS
         if len(usable) < size:
             return NO_PROCESSORS
         for at in self.of[place]:
             part = usable & self.parts[at]
-            chosen |= part.lowest(min(len(part), size - len(chosen)))
+            chosen |= view.choose_free(min(len(part), size - len(chosen)), part)
         return chosen
 
-    def choose_lowest(self, view: Site, place: int, numbers: Sequence[int]) -> ProcessorSet:
-        """Return the lowest free processors of each region of a partition, up to ``numbers``."""
+    def choose_parts(self, view: Site, place: int, numbers: Sequence[int]) -> ProcessorSet:
+        """Return free processors of each region of a partition, up to ``numbers``."""
         free, chosen = view.free_processors, NO_PROCESSORS
         for at, number in zip(self.of[place], numbers, strict=True):
             if number:
                 part = free & self.parts[at]
-                chosen |= part.lowest(min(number, len(part)))
+                chosen |= view.choose_free(min(number, len(part)), part)
         return chosen
 
     def releases(self, machine: Machine) -> Iterator[tuple[float, list[int]]]:
