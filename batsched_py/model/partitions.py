@@ -35,7 +35,7 @@ class WholeNodes(Site):
         self._held = 0
         """Sum of their sizes: more than the processors in use if jobs share nodes."""
 
-    def _nodes_of(self, processors: ProcessorSet) -> ProcessorSet:
+    def nodes_of(self, processors: ProcessorSet) -> ProcessorSet:
         """Return all processors of the nodes that some of the ``processors`` are on."""
         unit, whole = self._unit, NO_PROCESSORS
         for first, last in self._all.intervals():
@@ -54,7 +54,7 @@ class WholeNodes(Site):
     def occupy(self, job: Job, share: ProcessorSet) -> None:
         """Take the nodes of a job that starts on ``share``, its processors here."""
         self._idle.take(self._idle.intersect(share))
-        nodes = self._nodes_of(share)
+        nodes = self.nodes_of(share)
         self._holds[job.number] = nodes, to_bits(nodes)
         self._held += nodes.size
         taken = self._pool.intersect(nodes)
@@ -70,7 +70,7 @@ class WholeNodes(Site):
         self._releases.remove((job.expected_end, nodes.size, job.number, job))
         self._idle.give_back(share)
         usable = nodes - self.unavailable
-        busy = self._nodes_of(usable - self._idle.intersect(usable))
+        busy = self.nodes_of(usable - self._idle.intersect(usable))
         free = usable - busy - self._pool.intersect(usable)
         self._pool.give_back(free)
         self.free += free.size
@@ -91,7 +91,7 @@ class WholeNodes(Site):
         """Return when free nodes would be ready: each when its last processor is."""
         latest_first, seen = [], NO_PROCESSORS
         for time, some in reversed(super()._waking_times()):
-            if nodes := self._nodes_of(some) - seen:
+            if nodes := self.nodes_of(some) - seen:
                 latest_first.append((time, nodes))
                 seen |= nodes
         return latest_first[::-1]
@@ -103,8 +103,8 @@ class WholeNodes(Site):
             self.unavailable -= here
         else:
             self.unavailable |= here
-        broken = self._nodes_of(self.unavailable)
-        busy = self._nodes_of(self._all - self._idle.snapshot())
+        broken = self.nodes_of(self.unavailable)
+        busy = self.nodes_of(self._all - self._idle.snapshot())
         self._pool = make_pool(self._all - broken - busy)
         self.free = len(self._pool)
 

@@ -202,6 +202,10 @@ class Site:
         """Return the part of ``processors`` that belongs to this site."""
         return self._whole.intersect(processors)
 
+    def nodes_of(self, processors: ProcessorSet) -> ProcessorSet:
+        """Return ``processors`` with the rest of their nodes, if jobs take whole nodes here."""
+        return processors
+
     def set_available(self, processors: ProcessorSet, available: bool) -> None:
         """Make the site's ``processors`` unavailable, or available; running jobs are left alone."""
         if available:

@@ -18,12 +18,16 @@ _Share = Annotated[
         pattern=r"^(100(\.0{1,9})?|\d{1,2}(\.\d{1,9})?)%$", description="a share such as 10%"
     ),
 ]
+_RULE_OF = {"awake": "proportional", "growth": "inertial", "load_bound": "inertial"}
+"""The options that only one rule has."""
 
 
 class Shutdown(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
     """Options of the rule that switches off what has been idle for ``idle_time`` seconds.
+
+    Raises :class:`ValueError` for options that do not go together.
 
     >>> Shutdown(idle_time=600, keep="10%").count_kept(25)
     3
@@ -34,6 +38,24 @@ class Shutdown(
     """Seconds; inf: no processor is switched off."""
     keep: _Count | _Share = 0
     """Idle processors that stay awake: a number, or a share of all such as ``10%``."""
+    period: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """Seconds: processors are switched off only at its multiples; 0: at any time."""
+    awake: _Count | _Share = "100%"
+    """With ``proportional``: processors that stay awake, busy ones included."""
+    growth: Literal["double", "one"] = "double"
+    """With ``inertial``: whether twice as many as a period before are switched, or one more."""
+    load_bound: Annotated[float, msgspec.Meta(ge=0)] = inf
+    """With ``inertial``: the mean liquid load horizon (seconds) from which processors are woken."""
+
+    def __post_init__(self) -> None:
+        if self.rule != "idle" and not self.period:
+            raise ValueError(f"rule = {self.rule}: expected a period above 0")
+        for field in msgspec.structs.fields(self):
+            rule = _RULE_OF.get(field.name, self.rule)
+            if rule != self.rule and getattr(self, field.name) != field.default:
+                raise ValueError(
+                    f"{field.name}: the rule {self.rule} has no such option, {rule} has"
+                )
 
     def __str__(self) -> str:
         """Return what differs from the defaults as it is given, ``idle_time=600.0,keep=10``."""
@@ -41,9 +63,17 @@ class Shutdown(
 
     def count_kept(self, size: int) -> int:
         """Return how many idle processors stay awake of ``size``; a share is rounded up."""
-        if isinstance(self.keep, str):
-            return ceil(Fraction(self.keep.removesuffix("%")) * size / 100)
-        return min(self.keep, size)
+        return _count(self.keep, size)
+
+    def count_awake(self, size: int) -> int:
+        """Return how many processors of ``size`` stay awake with the rule ``proportional``."""
+        return _count(self.awake, size)
+
+
+def _count(given: int | str, size: int) -> int:
+    if isinstance(given, str):
+        return ceil(Fraction(given.removesuffix("%")) * size / 100)
+    return min(given, size)
 
 
 def parse_shutdown(shutdown: Shutdown | Mapping[str, Any] | str | None) -> Shutdown | None:
@@ -56,4 +86,4 @@ def parse_shutdown(shutdown: Shutdown | Mapping[str, Any] | str | None) -> Shutd
     """
     if shutdown is None:
         return None
-    return parse_limits("shutdown", shutdown, Shutdown, times=("idle_time",))
+    return parse_limits("shutdown", shutdown, Shutdown, times=("idle_time", "period", "load_bound"))
