@@ -82,7 +82,9 @@ class DecisionProcess(System):
         job that is not there, :class:`InvariantError` when policy or users err, and
         :class:`BudgetError` when there seems to be no end of what they do.
         """
-        self.pass_time(message.now)
+        self.now = message.now
+        if self.machine.sleepers is not None:
+            self.machine.sleepers.now = message.now
         self._reply = []
         with self.name_time_in_errors():
             submissions = []

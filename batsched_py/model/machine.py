@@ -100,12 +100,15 @@ class Machine(Site):
                     f"job {job.id} was started with the dilation {dilation!r} and the transfer "
                     f"{transfer!r}: expected a number above 0, and seconds of at least 0"
                 )
-        if processors is None:
-            taken = self._take_free(job)
-        else:
+        sleepers = self.sleepers
+        if processors is not None:
             taken = self._take_chosen(job, processors, any_number=dilated)
-        if self.sleepers is not None and self.sleepers.away.size:
-            now = self.sleepers.ready_at(taken)
+        elif sleepers is None and job.size <= self.free:
+            taken = self._pool.take_lowest(job.size)
+        else:
+            taken = self._take_free(job)
+        if sleepers is not None and sleepers.away.size:
+            now = sleepers.ready_at(taken)
         if dilated:
             job.dilation, job.transfer = float(dilation), float(transfer)
             job.expected_end = now + job.lasts(job.dilation, job.transfer)
@@ -124,8 +127,6 @@ class Machine(Site):
         """Take the processors of a job that a policy did not choose."""
         if job.size > self.free:
             raise InvariantError(f"job {job.id} needs {job.size} processors, {self.free} are free")
-        if self.sleepers is None or not self.sleepers.away.size:
-            return self._pool.take_lowest(job.size)
         taken = self.choose_free(job.size)
         self._pool.take(taken)
         return taken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +49,9 @@ class MachineSide(UsersSide):
         self.nb_running = 0
         """Number of jobs that run or are bound."""
         self._must_schedule = False
-        self._bound: dict[int, tuple[Job, float, int]] = {}
-        """Bound jobs by number: with the time of the decision (seconds), and the size before it."""
+        self._bound: dict[int, tuple[Job, float, int, Callable[[Job], None]]] = {}
+        """Bound jobs by number: with the time of the decision (seconds), the size before it, and
+        what executes them."""
         self._policy_ended = find_method(scheduler, "job_ended")
 
     # What a driver provides ----------------------------------------------------------------------
@@ -68,12 +70,6 @@ class MachineSide(UsersSide):
 
     # What happens --------------------------------------------------------------------------------
 
-    def pass_time(self, now: float) -> None:
-        """Go on to the instant ``now`` (seconds), before its events."""
-        self.now = now
-        if self.machine.sleepers is not None:
-            self.machine.sleepers.now = now
-
     def set_available(self, processors: ProcessorSet, available: bool) -> None:
         """Make processors unavailable, or available again.
 
@@ -88,7 +84,7 @@ class MachineSide(UsersSide):
         gone = self.machine.unavailable
         if self.machine.sleepers is not None and gone:
             self.machine.sleepers.to_wake -= gone
-        for job, _, size in [*self._bound.values()]:
+        for job, _, size, _ in [*self._bound.values()]:
             if job.processors & gone:
                 self._unbind(job)
                 job.state, job.size = WAITING, size
@@ -115,21 +111,15 @@ class MachineSide(UsersSide):
         """Execute the jobs whose processors are all awake now, after the events of an instant."""
         assert self.machine.sleepers is not None
         away = self.machine.sleepers.away
-        for job, decided, _ in [*self._bound.values()]:
+        for job, decided, _, execute in [*self._bound.values()]:
             if not job.processors & away:
                 del self._bound[job.number]
                 if job.start_time != self.now:
                     self.machine.begin_late(job, self.now)
                 job.waking = self.now - decided
-                self._begin(job)
-
-    def _begin(self, job: Job) -> None:
-        if job.dilation != 1 or job.transfer:
-            self._execute_dilated(job)
-        else:
-            self._execute(job)
-        if self._job_started is not None:
-            self._tell_start(job)
+                execute(job)
+                if self._job_started is not None:
+                    self._tell_start(job)
 
     def _unbind(self, job: Job) -> None:
         """Free the processors of a job that has not begun; they are woken all the same."""
@@ -143,15 +133,15 @@ class MachineSide(UsersSide):
 
     # What is decided -----------------------------------------------------------------------------
 
-    def _bind(self, job: Job, size: int) -> bool:
+    def _bind(self, job: Job, size: int, execute: Callable[[Job], None]) -> bool:
         """Wake the processors of a job that is started; return whether it must wait for them.
 
-        ``size`` is that of the job before the decision.
+        ``size`` is that of the job before the decision; ``execute`` is called when they are awake.
         """
         sleepers = self.machine.sleepers
         if sleepers is None or not job.processors & sleepers.away:
             return False
-        self._bound[job.number] = job, self.now, size
+        self._bound[job.number] = job, self.now, size, execute
         sleepers.wake(job.processors)
         return True
 

@@ -170,7 +170,7 @@ class Site:
         in it too, without a job: each is there when it is ready, if it is woken now.
         """
         releases = self.expected_releases()
-        if not (times := self._waking_times()):
+        if self.sleepers is None or not (times := self._waking_times()):
             return self.free, releases
         waking: list[Coming] = [(time, some.size, -1, None) for time, some in times]
         free = self.free - sum(some.size for _, some in times)

@@ -256,39 +256,40 @@ class System(MachineSide):
         """
         while self._must_schedule:
             self._must_schedule = False
-            self._run_policy()
-            if self._bound:  # outages of a machine file begin in a pass
-                self._put_back()
-            if self.observer is not None:
-                self.observer(self.now, self.queue, self.machine)
-            if not self._users_know and self.users is not None:
-                self.ask_users(self.users)
+            self.nb_passes += 1
+            decisions: Iterable[Any] = ()
+            decision = None
+            nb_repeatable = 0  # there are at most as many starts and rejections as jobs
+            try:
+                decisions = self.scheduler.schedule(self.now, self.queue, self.machine)
+                if type(decisions) is not GeneratorType:
+                    decisions = iterate_returned(decisions, self.scheduler, "schedule")
+                for decision in decisions:
+                    if isinstance(decision, Start):
+                        self._start(decision)
+                        continue
+                    nb_repeatable += not isinstance(decision, Reject)
+                    if nb_repeatable > self._most_decisions:
+                        raise self._progress.make_decisions_error(self.now)
+                    self._carry_out(decision)
+            except Exception as error:
+                mistake = find_mistake(error, self.now, decisions, decision)
+                if mistake is None:
+                    raise
+                raise mistake from error
+            if self.observer is not None or self._bound or not self._users_know:
+                self._end_pass()
         if self.machine.sleepers is not None:
             self._switch_processors(self.machine.sleepers)
 
-    def _run_policy(self) -> None:
-        """Run a pass of the policy, and carry out its decisions."""
-        self.nb_passes += 1
-        decisions: Iterable[Any] = ()
-        decision = None
-        nb_repeatable = 0  # there are at most as many starts and rejections as jobs
-        try:
-            decisions = self.scheduler.schedule(self.now, self.queue, self.machine)
-            if type(decisions) is not GeneratorType:
-                decisions = iterate_returned(decisions, self.scheduler, "schedule")
-            for decision in decisions:
-                if isinstance(decision, Start):
-                    self._start(decision)
-                    continue
-                nb_repeatable += not isinstance(decision, Reject)
-                if nb_repeatable > self._most_decisions:
-                    raise self._progress.make_decisions_error(self.now)
-                self._carry_out(decision)
-        except Exception as error:
-            mistake = find_mistake(error, self.now, decisions, decision)
-            if mistake is None:
-                raise
-            raise mistake from error
+    def _end_pass(self) -> None:
+        """Put jobs back that an outage has unbound, show the pass, and ask users who know more."""
+        if self._bound:  # outages of a machine file begin in a pass
+            self._put_back()
+        if self.observer is not None:
+            self.observer(self.now, self.queue, self.machine)
+        if not self._users_know and self.users is not None:
+            self.ask_users(self.users)
 
     def _switch_processors(self, sleepers: Sleepers) -> None:
         """Apply the rule that switches processors off after new passes; request all switches."""
@@ -313,13 +314,17 @@ class System(MachineSide):
     def _start(self, decision: Start) -> None:
         job, size = decision.job, decision.job.size
         self.nb_running += 1
+        execute = self._execute
         if decision.dilation != 1 or decision.transfer:
             self._start_dilated(decision)
+            execute = self._execute_dilated
         else:
             self.machine.start(job, self.now, decision.processors)
             self.queue.remove(job)
-        if self.machine.sleepers is None or not self._bind(job, size):
-            self._begin(job)
+        if self.machine.sleepers is None or not self._bind(job, size, execute):
+            execute(job)
+            if self._job_started is not None:
+                self._tell_start(job)
         if self._policy_started is not None:
             self._policy_started(self.now, job)
 

@@ -72,7 +72,7 @@ class Backfilling(Permission):
             self.head, self.shadow_time = None, inf
             return
         shadow_time, self.extra_nodes = self._reservation(head, machine)
-        if head is self.head and not overtaken:
+        if shadow_time > self.shadow_time and head is self.head and not overtaken:
             self._check_promise(shadow_time, now, machine)
         self.head, self.shadow_time, self._unavailable = head, shadow_time, machine.unavailable
         if not machine.free:

@@ -131,7 +131,7 @@ class DirectSimulation(System):
 
         ``submission`` is when the workload is first submitted (seconds), inf without one.
         """
-        ends, users = self._ends, self.users
+        ends, users, sleepers = self._ends, self.users, self.machine.sleepers
         nb_messages = 2  # the first and the last
         event, submits = "SIMULATION_BEGINS", False
         while True:
@@ -144,7 +144,9 @@ class DirectSimulation(System):
             now = self._find_next(submission)
             if now == inf:
                 return nb_messages
-            self.pass_time(now)
+            self.now = now
+            if sleepers is not None:
+                sleepers.now = now
             while ends and ends[0][0] == now:
                 self._end(heappop(ends)[2])
             event = "NOTIFY"
