@@ -157,12 +157,11 @@ class Admission:
         self._withheld.append(job)
 
     def forget(self, job: Job) -> None:
-        """Remove a job that was withdrawn or has ended, so that it counts no more."""
+        """Remove a job that was withdrawn."""
         self.queue.discard(job)
         self.held.pop(job.number, None)
-        for jobs in (self._over, self._users):
-            if job in (of_user := jobs.get((job.partition, job.user), [])):
-                of_user.remove(job)
+        if job in (over := self._over.get((job.partition, job.user), [])):
+            over.remove(job)
 
     def _let_back(self) -> None:
         """Put the withheld jobs back into the queue."""
@@ -187,6 +186,8 @@ class Admission:
         if not rules.limits_users:
             return True
         key = job.partition, job.user
+        if job in self._users[key]:  # it was bound and comes back
+            return True
         if not self._over.get(key) and self._has_room(job, key):
             self._users[key].append(job)
             return True

@@ -79,6 +79,8 @@ class Backfilling(Permission):
             return
         if self.backfill_order is not self.order:
             ranked = self._permitted(now, self.backfill_order.at(now, queue))
+        if machine.sleepers is not None:  # the head may fit and wait all the same
+            ranked = PermittedJobs(ranked, lambda job: job is not head)
         # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe. A
         # head that must wait for a repair is delayed by nobody.
         ends_known = shadow_time < inf or head.size > machine.nb_available

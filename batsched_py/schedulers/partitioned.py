@@ -135,10 +135,8 @@ class Partitioned:
         self._line_of(job).report("job_started", now, job)
 
     def job_ended(self, now: float, job: Job) -> None:
-        """Pass the event on to the policy of the job's partition; it may come back."""
-        line = self._line_of(job)
-        line.admission.forget(job)
-        line.report("job_ended", now, job)
+        """Pass the event on to the policy of the job's partition."""
+        self._line_of(job).report("job_ended", now, job)
 
     def job_withdrawn(self, now: float, job: Job) -> None:
         """Remove a withdrawn job, and pass the event on to the policy of its partition."""

@@ -61,16 +61,13 @@ class Placed(msgspec.Struct, frozen=True):
 Selection = Callable[[Sequence[Placed]], Placed]
 """(places where a job can start) -> the place where it starts."""
 SELECTIONS: dict[str, Selection] = {
-    "best_fit": partial(min, key=lambda place: (place.begin, place.site.free)),
-    "biggest_free": partial(min, key=lambda place: (place.begin, -place.site.free)),
-    "equal_util": partial(
-        min, key=lambda place: (place.begin, -place.site.free / place.site.nb_processors)
-    ),
+    "best_fit": partial(min, key=lambda place: place.site.free),
+    "biggest_free": partial(max, key=lambda place: place.site.free),
+    "equal_util": partial(max, key=lambda place: place.site.free / place.site.nb_processors),
     "earliest_end": partial(min, key=lambda place: place.end),
 }
 """Selections by name: the site with the fewest free processors, the most free ones, the largest
-share of free ones, or the earliest end of the job (a fast site, or one that has its data). The
-first three take a site where the job begins first: later only where sleepers must be woken."""
+share of free ones, or the earliest end of the job (a fast site, or one that has its data)."""
 
 
 def make_selection(name: str, seed: int) -> Selection:

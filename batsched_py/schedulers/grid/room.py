@@ -81,9 +81,13 @@ class Room:
         return any(has_room_before(begin, job.size, self._now, site) for site in self._sites)
 
     def place(self, job: Job) -> Placed | None:
-        """Return where a job starts now: on one site, else on several; None if it cannot start."""
+        """Return where a job starts now: on one site, else on several; None if it cannot start.
+
+        If processors sleep, it starts where it begins first.
+        """
         if on_site := self._on_each_site(job):
-            return self._rules.select(on_site)
+            first = min(place.begin for place in on_site)
+            return self._rules.select([place for place in on_site if place.begin == first])
         return self._spread(job)
 
     def find_shortest_duration(self, job: Job) -> float | None:
