@@ -79,8 +79,6 @@ class Backfilling(Permission):
             return
         if self.backfill_order is not self.order:
             ranked = self._permitted(now, self.backfill_order.at(now, queue))
-        if machine.sleepers is not None:  # the head may fit and wait all the same
-            ranked = PermittedJobs(ranked, lambda job: job is not head)
         # Where nothing is known of the ends, nothing ends in time: only extra nodes are safe. A
         # head that must wait for a repair is delayed by nobody.
         ends_known = shadow_time < inf or head.size > machine.nb_available
@@ -119,7 +117,11 @@ class Backfilling(Permission):
         if sleeping := machine.sleepers is not None and machine.ready_now < machine.free:
             begins = cache(machine.begins)
             ranked = PermittedJobs(
-                ranked, lambda job: job.size <= extra or begins(job.size) + job.estimate <= horizon
+                ranked,
+                lambda job: (
+                    job is not self.head  # which waits, though it fits
+                    and (job.size <= extra or begins(job.size) + job.estimate <= horizon)
+                ),
             )
         job = ranked.first_to_backfill(now, machine.free, horizon, extra)
         if job is None:

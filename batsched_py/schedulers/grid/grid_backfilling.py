@@ -15,6 +15,7 @@ from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.placed import Placed, Reserved
 from batsched_py.schedulers.grid.room import GridRules, Room
+from batsched_py.schedulers.permission import PermittedJobs
 
 
 class GridBackfilling(Backfilling):
@@ -99,6 +100,8 @@ class GridBackfilling(Backfilling):
         reserved = self._reserved
         if reserved:
             reserved.horizon = horizon  # -inf where no end is known
+        if machine.sleepers is not None:  # the head may fit and wait all the same
+            ranked = PermittedJobs(ranked, lambda job: job is not self.head)
         placed = self._room(now, machine, reserved).find_first(ranked)
         if placed is None:
             return None
