@@ -126,7 +126,7 @@ class ProportionalRule(IdleRule):
     """Switches off, each period, what is idle beyond ``awake`` processors, busy ones included.
 
     At least as many stay on as the first waiting job needs. Processors that have been idle for
-    ``idle_time`` go as well. Source: batsched 1.4, ``energy_bf_subpart_sleeper``.
+    ``idle_time`` go as well if none is being woken. Source: batsched 1.4, ``energy_bf_subpart_sleeper``.
     """
 
     def _switch(self, at: Instant) -> Switches:
@@ -135,7 +135,8 @@ class ProportionalRule(IdleRule):
         most = nb - p.find_lost(at.machine).size - max(stay)
         if off := self._choose(at, list_due(at, 0), most):
             yield SwitchOff(off)
-        yield from super()._switch(at)
+        if not p.find_coming(at.machine):
+            yield from super()._switch(at)
 
 
 class InertialRule(IdleRule):
@@ -143,7 +144,7 @@ class InertialRule(IdleRule):
 
     The load is the integral of the liquid load horizon over a period. Each period of the same
     direction switches twice as many as the one before, or one more; one that turns round none.
-    Processors that have been idle for ``idle_time`` go as well.
+    Processors that have been idle for ``idle_time`` go as well if none is being woken.
 
     Source: batsched 1.4, ``energy_bf_monitoring_inertial``.
     """
@@ -186,7 +187,8 @@ class InertialRule(IdleRule):
         elif before is not None and (off := self._choose(at, list_due(at, 0), most)):
             self._nb_off = off.size
             yield SwitchOff(off)
-        yield from super()._switch(at)
+        if not p.find_coming(at.machine):
+            yield from super()._switch(at)
 
 
 def list_due(at: Instant, idle_time: float) -> list[ProcessorSet]:

@@ -26,6 +26,7 @@ class Ran(NamedTuple):
     """Start (seconds) and processors by id."""
     switches: list[Switch]
     changes: list[tuple[float, ProcessorSet, str]]
+    runs: dict[str, float]
     last_end: float
 
 
@@ -74,8 +75,13 @@ def run_with_rule(
         )
         for job in outcome.jobs
     }
+    runs = {
+        job.description.id.partition("!")[2]: job.finish_time - job.start_time
+        for job in outcome.jobs
+        if job.alloc
+    }
     changes = system.machine.sleepers.changes
     words = {"switching_off": "off", "switching_on": "on"}
     switches = [(time, to_text(some), words[to]) for time, some, to in changes if to in words]
     ends = [job.finish_time for job in outcome.jobs if job.finish_time is not None]
-    return Ran(jobs, switches, changes, max(ends, default=0.0))
+    return Ran(jobs, switches, changes, runs, max(ends, default=0.0))
