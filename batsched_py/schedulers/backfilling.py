@@ -116,8 +116,13 @@ class Backfilling(Permission):
         extra, begin = self.extra_nodes, now
         if sleeping := machine.sleepers is not None and machine.ready_now < machine.free:
             begins = cache(machine.begins)
+            head = self.head  # waits though it fits: it would begin later than by waiting
             ranked = PermittedJobs(
-                ranked, lambda job: job.size <= extra or begins(job.size) + job.estimate <= horizon
+                ranked,
+                lambda job: (
+                    job is not head
+                    and (job.size <= extra or begins(job.size) + job.estimate <= horizon)
+                ),
             )
         job = ranked.first_to_backfill(now, machine.free, horizon, extra)
         if job is None:

@@ -160,7 +160,9 @@ def test_calls_come_when_something_is_due():
     jobs = [("", J(0, 2, 60)), ("", J(300, 1, 10))]
     ran = run_case(Case("idle_time=30", FOUR, jobs, [], [], Fcfs))
     assert ran.calls == [30, 90]
-    assert run_case(Case("idle_time=30,keep=2", FOUR, jobs, [], [], Fcfs)).calls == [30, 90, 340]
+    waiting = [*jobs, ("", J(400, 1, 10))]
+    ran = run_case(Case("idle_time=30,keep=4", FOUR, waiting, [], [], Fcfs))
+    assert ran.calls == [30, 90, 340]
 
 
 @pytest.mark.parametrize(

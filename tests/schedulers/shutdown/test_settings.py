@@ -57,7 +57,7 @@ def test_text_and_table(given, expected):
         ("rule=inertial", "rule = inertial: expected a period above 0"),
         ("awake=3", "awake: only the rule proportional has it, not idle"),
         ("rule=proportional,period=9,growth=one", "growth: only the rule inertial has it"),
-        ("rule=inertial,period=60,growth=two", "growth = two"),
+        ("rule=inertial,period=60,growth=two", "growth = 'two'"),
     ],
 )
 def test_nonsense_is_refused(given, words):
