@@ -44,13 +44,16 @@ class Promise(NamedTuple):
         return choose_sleepers(self.site, -surplus, self.unusable)
 
 
+def find_coming(site: Site) -> ProcessorSet:
+    """Return the processors that are being switched on, or will be as soon as they are off."""
+    if site.sleepers is None:
+        return NO_PROCESSORS
+    return reduce(or_, (some for _, some in site.sleepers.switching_on), site.sleepers.to_wake)
+
+
 def find_lost(site: Site) -> ProcessorSet:
     """Return the processors that stay away unless they are woken."""
-    sleepers = site.sleepers
-    if sleepers is None or not sleepers.away.size:
-        return NO_PROCESSORS
-    coming = (processors for _, processors in sleepers.switching_on)
-    return sleepers.away - reduce(or_, coming, sleepers.to_wake)
+    return NO_PROCESSORS if site.sleepers is None else site.sleepers.away - find_coming(site)
 
 
 def choose_sleepers(site: Site, count: int, but: ProcessorSet = NO_PROCESSORS) -> ProcessorSet:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from math import floor, inf
-from typing import NamedTuple
 
 from batsched_py.model.decisions import CallMeLater, SwitchOff, SwitchOn
 from batsched_py.model.machine import Machine
@@ -20,16 +19,9 @@ from batsched_py.schedulers.shutdown.settings import Shutdown
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_description import Outage
 
-Switches = Iterator[SwitchOff | SwitchOn]
-
-
-class Instant(NamedTuple):
-    """What a rule sees after the last pass of the policy."""
-
-    now: float
-    queue: WaitingQueue
-    machine: Machine
-    promises: Callable[[], list[p.Promise]]
+Decisions = Iterator[SwitchOff | SwitchOn | CallMeLater]
+Promises = Callable[[], list[p.Promise]]
+"""Returns the promises of an instant, which take time to find."""
 
 
 def make_rule(options: Shutdown, outages: Iterable[Outage] = ()) -> IdleRule:
@@ -54,50 +46,61 @@ class IdleRule:
 
     def decide(
         self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
-    ) -> Iterator[SwitchOff | SwitchOn | CallMeLater]:
+    ) -> Decisions:
         """Yield decisions for the instant ``now`` (seconds); only a call if a simulation begins."""
         if machine.sleepers is None or self._options == Shutdown():
             return
-        look = cache(lambda: [*p.find_promises(now, queue, machine, policy, self._outages)])
-        at = Instant(now, queue, machine, look)
-        for promise in look() if machine.sleepers.away.size and queue else ():
+        find = cache(lambda: [*p.find_promises(now, queue, machine, policy, self._outages)])
+        for promise in find() if machine.sleepers.away.size and queue else ():
             if missing := promise.choose_missing():
                 self._nb_woken += missing.size
                 yield SwitchOn(missing)
         if self._next <= now and not begins:
-            yield from self._switch(at)
+            yield from self._switch(now, machine, find)
         if self._next <= now or begins:
-            call = self._find_call(at)
+            call = self._find_call(now, machine)
             if call <= LATEST_TIME:
                 yield CallMeLater(call)
 
-    def _switch(self, at: Instant) -> Switches:
-        """Yield the switches that are not for promises."""
-        if off := self._choose(at, list_due(at, self._options.idle_time)):
-            yield SwitchOff(off)
-
-    def _find_call(self, at: Instant) -> float:
+    def _find_call(self, now: float, machine: Machine) -> float:
         """Return when something becomes due (seconds), inf if an event must come before."""
         if period := self._options.period:
-            self._next = (floor(at.now / period + 1e-9) + 1) * period
+            self._next = (floor(now / period + 1e-9) + 1) * period
             return self._next
-        dues = [since + self._options.idle_time for since, _ in list_idle(at.machine)]
-        call = min((due for due in dues if due > at.now), default=inf)
-        self._next = call if min(dues, default=-inf) > at.now else -inf
+        dues = [since + self._options.idle_time for since, _ in list_idle(machine)]
+        call = min((due for due in dues if due > now), default=inf)
+        self._next = call if min(dues, default=-inf) > now else -inf
         return call
 
-    def _choose(self, at: Instant, due: list[ProcessorSet], most: float = inf) -> ProcessorSet:
-        """Return up to ``most`` processors that go, of the first sets first, the highest first."""
+    def _switch(self, now: float, machine: Machine, find: Promises) -> Decisions:
+        """Yield the switches that are not for promises."""
+        yield from self._switch_off(now, machine, find, self._options.idle_time)
+
+    def _switch_off(
+        self, now: float, machine: Machine, find: Promises, idle_time: float, most: float = inf
+    ) -> Iterator[SwitchOff]:
+        """Switch off up to ``most`` processors that have been idle for ``idle_time`` seconds.
+
+        The longest idle ones go first, of equals the highest numbers.
+        """
+        due = [some for since, some in list_idle(machine)[::-1] if since + idle_time <= now]
+        if not due:
+            return
+        spare: dict[Site, float] = {machine: most}
+        for part in machine.partitions:
+            kept = self._options.count_kept(part.nb_processors)
+            spare[part] = min(part.idle.size - kept, spare.get(part, inf))
+        for promise in find():
+            if promise.time < inf:
+                site = promise.site
+                spare[site] = min(promise.count_surplus(), spare.get(site, inf))
+        regions, sites = split_into_regions([*spare]), [*spare]
         chosen: list[tuple[int, int]] = []
-        spare = self._count_spare(at, most) if due else {}
-        regions = split_into_regions(sites := [*spare])
         for some in due:
-            pieces = [
-                (first, last, [sites[place] for place in places])
-                for region, places in regions
-                for first, last in (some & region).intervals()
-            ]
-            for first, last, members in sorted(pieces, reverse=True):
+            pieces = (((some & region).intervals(), places) for region, places in regions)
+            runs = ((last, first, places) for runs, places in pieces for first, last in runs)
+            for last, first, places in sorted(runs, reverse=True):
+                members = [sites[place] for place in places]
                 nb = min(last + 1 - first, *(max(spare[site], 0) for site in members))
                 stay = ProcessorSet.interval(first, last + 1 - first - int(nb))
                 ends = [end for site in members for end in site.nodes_of(stay).bounds[-1:]]
@@ -105,37 +108,25 @@ class IdleRule:
                     chosen.append((begin, last))
                     for site in members:
                         spare[site] -= last + 1 - begin
-        return join_intervals(chosen)
-
-    def _count_spare(self, at: Instant, most: float) -> dict[Site, float]:
-        """Return how many may go of the machine, of each partition and the sites of promises."""
-        spare: dict[Site, float] = {at.machine: most}
-        for part in at.machine.partitions:
-            kept = self._options.count_kept(part.nb_processors)
-            if kept and part.sleepers is not None:
-                awake = part.free_processors - part.nodes_of(part.sleepers.away)
-                spare[part] = min(spare.get(part, inf), awake.size - kept)
-        for promise in at.promises():
-            if promise.time < inf:
-                surplus = promise.count_surplus()
-                spare[promise.site] = min(spare.get(promise.site, inf), surplus)
-        return spare
+        if chosen:
+            yield SwitchOff(join_intervals(chosen))
 
 
 class ProportionalRule(IdleRule):
     """Switches off, each period, what is idle beyond ``awake`` processors, busy ones included.
 
     At least as many stay on as the first waiting job needs. Processors that have been idle for
-    ``idle_time`` go as well. Source: batsched 1.4, ``energy_bf_subpart_sleeper``.
+    ``idle_time`` go as well if none is being woken.
+
+    Source: batsched 1.4, ``energy_bf_subpart_sleeper``.
     """
 
-    def _switch(self, at: Instant) -> Switches:
-        nb = at.machine.nb_processors
-        stay = [self._options.count_awake(nb), *(each.head.size for each in at.promises())]
-        most = nb - p.find_lost(at.machine).size - max(stay)
-        if off := self._choose(at, list_due(at, 0), most):
-            yield SwitchOff(off)
-        yield from super()._switch(at)
+    def _switch(self, now: float, machine: Machine, find: Promises) -> Decisions:
+        nb = machine.nb_processors
+        stay = max([self._options.count_awake(nb), *(each.head.size for each in find())])
+        yield from self._switch_off(now, machine, find, 0, nb - p.find_lost(machine).size - stay)
+        if not p.find_coming(machine):
+            yield from super()._switch(now, machine, find)
 
 
 class InertialRule(IdleRule):
@@ -143,7 +134,7 @@ class InertialRule(IdleRule):
 
     The load is the integral of the liquid load horizon over a period. Each period of the same
     direction switches twice as many as the one before, or one more; one that turns round none.
-    Processors that have been idle for ``idle_time`` go as well.
+    Processors that have been idle for ``idle_time`` go as well if none is being woken.
 
     Source: batsched 1.4, ``energy_bf_monitoring_inertial``.
     """
@@ -158,7 +149,7 @@ class InertialRule(IdleRule):
 
     def decide(
         self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
-    ) -> Iterator[SwitchOff | SwitchOn | CallMeLater]:
+    ) -> Decisions:
         """Yield decisions for the instant ``now`` (seconds); only a call if a simulation begins."""
         time, work, free = self._noted
         if work and now > time:
@@ -170,29 +161,25 @@ class InertialRule(IdleRule):
         free += ((each[0], each[1]) for each in machine.expected_releases() if each[0] < inf)
         self._noted = now, sum(job.size * job.estimate for job in queue), sorted(free)
 
-    def _switch(self, at: Instant) -> Switches:
+    def _switch(self, now: float, machine: Machine, find: Promises) -> Decisions:
         load, before = self._load, self._load_before
         nb = self._nb_woken if self._wakes else self._nb_off
         self._load, self._load_before, self._nb_woken, self._nb_off = 0.0, load, 0, 0
-        if load / self._options.period >= self._options.load_bound and before is not None:
-            self._wakes, before = True, 0.0
-        most = max(2 * nb if self._options.growth == "double" else nb + 1, 1)
-        if before is not None and (load > before) != self._wakes:
-            self._wakes = not self._wakes
-        elif before is not None and self._wakes:
-            if on := p.choose_sleepers(at.machine, most):
+        if before is not None:
+            if load / self._options.period >= self._options.load_bound:
+                self._wakes, before = True, 0.0
+            most = max(2 * nb if self._options.growth == "double" else nb + 1, 1)
+            if (load > before) != self._wakes:
+                self._wakes = not self._wakes
+            elif not self._wakes:
+                for off in self._switch_off(now, machine, find, 0, most):
+                    self._nb_off = sum(1 for _ in off.processors)
+                    yield off
+            elif on := p.choose_sleepers(machine, most):
                 self._nb_woken = on.size
                 yield SwitchOn(on)
-        elif before is not None and (off := self._choose(at, list_due(at, 0), most)):
-            self._nb_off = off.size
-            yield SwitchOff(off)
-        yield from super()._switch(at)
-
-
-def list_due(at: Instant, idle_time: float) -> list[ProcessorSet]:
-    """Return the processors that have been idle for ``idle_time`` seconds, the longest first."""
-    idle = reversed(list_idle(at.machine))
-    return [some for since, some in idle if since + idle_time <= at.now]
+        if not p.find_coming(machine):
+            yield from super()._switch(now, machine, find)
 
 
 def list_idle(machine: Machine) -> Times:

@@ -53,9 +53,7 @@ class Shutdown(
         for field in msgspec.structs.fields(self):
             rule = _RULE_OF.get(field.name, self.rule)
             if rule != self.rule and getattr(self, field.name) != field.default:
-                raise ValueError(
-                    f"{field.name}: the rule {self.rule} has no such option, {rule} has"
-                )
+                raise ValueError(f"{field.name}: only the rule {rule} has it, not {self.rule}")
 
     def __str__(self) -> str:
         """Return what differs from the defaults as it is given, ``idle_time=600.0,keep=10``."""

@@ -16,7 +16,18 @@ from batsched_py.schedulers.shutdown.settings import Shutdown, parse_shutdown
         ("idle_time=600,keep=10", Shutdown(idle_time=600, keep=10)),
         ("idle_time=10 min,keep=10%", Shutdown(idle_time=600, keep="10%")),
         ({"idle_time": "1 h", "keep": "2.5%"}, Shutdown(idle_time=3600, keep="2.5%")),
-        ({"idle_time": 0, "rule": "inertial"}, Shutdown(idle_time=0, rule="inertial")),
+        (
+            {"idle_time": 0, "rule": "inertial", "period": "5 min"},
+            Shutdown(idle_time=0, rule="inertial", period=300),
+        ),
+        (
+            "rule=proportional,period=60,awake=34%",
+            Shutdown(rule="proportional", period=60, awake="34%"),
+        ),
+        (
+            "rule=inertial,period=60,growth=one,load_bound=1 h",
+            Shutdown(rule="inertial", period=60, growth="one", load_bound=3600),
+        ),
         ("idle_time=inf", Shutdown()),
         ("", Shutdown()),
         (None, None),
@@ -43,6 +54,10 @@ def test_text_and_table(given, expected):
         ("keep=1e30", "keep = 1e.30"),
         ("keep", "expected NAME=NUMBER"),
         ({"keep": True}, "keep = True"),
+        ("rule=inertial", "rule = inertial: expected a period above 0"),
+        ("awake=3", "awake: only the rule proportional has it, not idle"),
+        ("rule=proportional,period=9,growth=one", "growth: only the rule inertial has it"),
+        ("rule=inertial,period=60,growth=two", "growth = 'two'"),
     ],
 )
 def test_nonsense_is_refused(given, words):
