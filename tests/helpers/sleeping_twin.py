@@ -142,12 +142,12 @@ class Twin:
                     self.wake(each)
         self.break_and_repair()
         self.begin_bound_jobs()
-        for time, name in self.withdrawals:
-            if time == self.now:
-                self.withdraw(next(job for job in self.jobs if job.id == name))
         for job in self.of("coming"):
             if job.submit == self.now:
                 job.state = "waiting" if job.size <= len(self.processors) else "rejected"
+        for time, name in self.withdrawals:
+            if time == self.now:
+                self.withdraw(next(job for job in self.jobs if job.id == name))
 
     def break_and_repair(self) -> None:
         """Begin and end outages; running jobs go on, others are put back into their place."""
@@ -155,6 +155,9 @@ class Twin:
             each = self.processors[at]
             if self.now in (begin, end):
                 each.broken = self.now == begin
+                if each.state == "idle":
+                    each.become("idle", self.now)
+            each.to_wake &= not each.broken
             if each.broken and each.job is not None and each.job.state == "bound":
                 self.take_back(each.job, "waiting")
 
