@@ -115,9 +115,11 @@ class Backfilling(Permission):
         """
         extra, begin = self.extra_nodes, now
         if sleeping := machine.sleepers is not None and machine.ready_now < machine.free:
-            begins = cache(machine.begins)
+            begins, head = cache(machine.begins), self.head  # which may fit, but waits for others
             ranked = PermittedJobs(
-                ranked, lambda job: job.size <= extra or begins(job.size) + job.estimate <= horizon
+                ranked,
+                lambda job: job is not head
+                and (job.size <= extra or begins(job.size) + job.estimate <= horizon),
             )
         job = ranked.first_to_backfill(now, machine.free, horizon, extra)
         if job is None:

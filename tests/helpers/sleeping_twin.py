@@ -132,6 +132,7 @@ class Twin:
 
     def pass_events(self) -> None:
         """Let happen what happens now."""
+        self.break_and_repair()
         for job in self.of("running"):
             if job.end == self.now:
                 self.take_back(job, "ended")
@@ -140,7 +141,6 @@ class Twin:
                 each.become("idle" if each.state == "on" else "asleep", self.now)
                 if each.to_wake:
                     self.wake(each)
-        self.break_and_repair()
         self.begin_bound_jobs()
         for job in self.of("coming"):
             if job.submit == self.now:
