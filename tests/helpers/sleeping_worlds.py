@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from batsched_py import Withdraw, Workload, WorkloadJob
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.model.system import System
-from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
@@ -41,6 +42,8 @@ class Seen(NamedTuple):
     """Start, end and processors; inf and no processors if it did not run."""
     switches: list[tuple[float, str, tuple[int, ...], float]]
     """When asked, to "off" or "on", for which processors, when done; before the last end."""
+    joules: float | None = None
+    """Of all processors until the last end, None where nobody accounts for them."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +71,11 @@ class SleepingWorld:
         """Return it in a form to be compared."""
         twin = self.twin()
         jobs = {
-            job.id: (job.start, job.end, job.processors)
-            if job.state == "ended"
-            else (inf, inf, ())
+            job.id: (job.start, job.end, job.processors) if job.state == "ended" else (inf, inf, ())
             for job in twin.jobs
         }
         switches = [each for each in twin.switches() if each[0] < twin.last_end]
-        return Seen(jobs, switches)
+        return Seen(jobs, switches, sum(twin.joules(WATTS)))
 
     # What is simulated ---------------------------------------------------------------------------
 
@@ -88,15 +89,18 @@ class SleepingWorld:
             groups.append(PowerGroup(ProcessorSet.of(of_kind), power))
         return tuple(groups)
 
-    def platform(self) -> Platform:
+    def platform(self, watts: Mapping[str, float] = WATTS) -> Platform:
         """Return hosts with the pstates of these groups."""
-        hosts = []
+        hosts, idle = [], watts["idle"]
+        awake = f"{idle}:{idle}:{watts['busy']}"
+        others = (",{0}:{0}:{0}".format(watts[state]) for state in ("asleep", "off", "on"))
+        switched = awake + "".join(others)
         for at, kind in enumerate(self.seconds):
-            speeds, properties = (1e9,), {"wattage_per_state": "100:100:200"}
+            speeds: tuple[float, ...] = (1e9,)
+            properties = {"wattage_per_state": awake}
             if kind is not None:
                 speeds = (1e9, 1.0, 1 / kind[0], 1 / kind[1])
-                watts = "100:100:200,10:10:10,120:120:120,150:150:150"
-                properties = {"wattage_per_state": watts, "sleep_pstates": "1:2:3"}
+                properties = {"wattage_per_state": switched, "sleep_pstates": "1:2:3"}
             hosts.append(Host(f"n{at}", speeds, properties))
         return Platform(hosts)
 
@@ -137,7 +141,9 @@ class SleepingWorld:
         outcome = system.run(self.platform(), None if self.has_users else self.workload())
         return self.seen(outcome, system)
 
-    def with_messages(self, version: int = 4, **options: Any) -> Seen:
+    def with_messages(
+        self, version: int = 4, watts: Mapping[str, float] = WATTS, **options: Any
+    ) -> Seen:
         """Simulate with messages between scheduler and simulator."""
         events = [
             ExternalEvent(time, "", ProcessorSet.interval(at, 1), available)
@@ -149,7 +155,7 @@ class SleepingWorld:
         options = {"dynamic_jobs": self.has_users, "profile_reuse": True} | options
         kind = Batsim5Simulator if version == 5 else Simulator
         simulator = kind(
-            self.platform(),
+            self.platform(watts),
             [] if self.has_users else [self.workload()],
             Options(**{"energy": True, "protocol": version} | options),
             events or None,
@@ -174,7 +180,11 @@ class SleepingWorld:
                 last = max(last, job.finish_time)
             jobs[job.description.id.split("!")[-1]] = ran
         switches = [each for each in self._switches(system) if each[0] < last]
-        return Seen(jobs, switches)
+        joules = None
+        if outcome.power is not None and outcome.power.energy.metered:
+            of_ends = [each[1] for each in outcome.power.energy.events() if each[2] == "e"]
+            joules = max(of_ends, default=0.0)
+        return Seen(jobs, switches, joules)
 
     def _switches(self, system: System) -> list[tuple[float, str, tuple[int, ...], float]]:
         """Return the requests; those of equal kind and duration in an instant count as one."""
@@ -226,3 +236,12 @@ def sleeping_worlds(
         withdrawals=tuple(withdrawals),
         has_users=has_users,
     )
+
+
+def without_collisions(world: SleepingWorld) -> SleepingWorld:
+    """Return a world in which hardly anything happens at the same instant as anything else."""
+    jobs = tuple(
+        (name, submit + 2.0 ** -(20 + at), size, run + 2.0 ** -(5 + at), limit + 2.0 ** -(5 + at))
+        for at, (name, submit, size, run, limit) in enumerate(world.jobs)
+    )
+    return replace(world, jobs=jobs, idle_time=world.idle_time + 1 / 8)
