@@ -30,7 +30,10 @@ class LastTimes:
         unseen, last = ProcessorPool(self._all), []
         for time, machines in sorted(self._noted, key=itemgetter(0), reverse=True):
             if new := unseen.intersect(machines):
-                last.append((time, new))
+                if last and last[-1][0] == time:
+                    last[-1] = (time, last[-1][1] | new)
+                else:
+                    last.append((time, new))
                 unseen.take(new)
                 if not unseen:
                     break
