@@ -27,7 +27,8 @@ class LastTimes:
 
     def all(self) -> list[tuple[float, ProcessorSet]]:
         """Return pairs of a last time and its machines, the latest time first."""
-        unseen, last = ProcessorPool(self._all), []
+        unseen = ProcessorPool(self._all)
+        last: list[tuple[float, ProcessorSet]] = []
         for time, machines in sorted(self._noted, key=itemgetter(0), reverse=True):
             if new := unseen.intersect(machines):
                 if last and last[-1][0] == time:
