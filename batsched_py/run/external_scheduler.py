@@ -36,6 +36,7 @@ class ExternalScheduler:
         sites: Any = (),
         description: Any = None,
         speed_factor: float = 1.0,
+        power: Any = (),
         clock: Clock | None = None,
         **options: Any,
     ) -> None:

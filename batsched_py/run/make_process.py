@@ -55,6 +55,7 @@ def make_driver(
         description=machine.description,
         speed_factor=settings.speed_factor,
         budgets=settings.budgets,
+        power=machine.power,
         nb_recorded=nb_recorded,
         clock=clock or Clock.of(workload),
         **options,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from math import inf
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet, to_text
-from batsched_py.workload.processor_power import PowerGroups
+
+if TYPE_CHECKING:
+    from batsched_py.workload.processor_power import PowerGroups
 
 PARTITION = "partition"
 """The field of a job with the name of its partition, or its number in the log."""

@@ -42,7 +42,7 @@ def test_text_and_table(given, expected):
         ("keep=nan", "keep = nan"),
         ("keep=1e30", "keep = 1e.30"),
         ("keep", "expected NAME=NUMBER"),
-        ({"keep": True}, "keep = True"),
+        ({"keep": True}, "keep = 'True'"),
     ],
 )
 def test_nonsense_is_refused(given, words):
