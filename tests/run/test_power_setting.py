@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml, make_hosts_xml
 from batsched_py.support.installation import platforms_folder
 from batsched_py.workload.processor_power import ProcessorPower, parse_power
+from helpers.calling import command
 from helpers.partitions import entry
 from helpers.processors import processors
 
@@ -171,11 +171,9 @@ def test_batsim_accounts_for_energy_only_where_something_can_sleep() -> None:
     assert machine.can_sleep
 
 
-def test_explain_takes_the_power_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
-    from batsched_py.cli import main
-
+def test_explain_takes_the_power_of_a_run() -> None:
     for given in (["--power", SLEEP], ["-p", "sleepy.xml"], ["--machine", "m.toml"]):
-        assert main(["simulate", "sample", "--first", "20", *given, "--record", "-e", "r"]) == 0
-        job = json.loads(Path("r_run.json").read_text())["input"]["nb_jobs"]
-        capsys.readouterr()
-        assert main(["explain", "r", "--job", str(job)]) == 0, capsys.readouterr()
+        done = command(None, "simulate", "sample", "--first", 20, *given, "--record", "-e", "r")
+        assert done.returncode == 0, done.stderr
+        explained = command(None, "explain", "r", "--job", 5)
+        assert "w0!5" in explained.stdout, explained
