@@ -44,7 +44,7 @@ def _read(value: Any, place: tuple[str | int, ...]) -> Any:
         return [_read(item, (*place, at)) for at, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
-    has_variants = len(place) == 1 and place[0] not in ("run", "include", "quick")
+    has_variants = len(place) == 1 and place[0] not in ("run", "include")
     return {
         key: _read_programs_of(item, place)
         if key == _KEY

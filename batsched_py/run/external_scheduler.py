@@ -37,6 +37,7 @@ class ExternalScheduler:
         description: Any = None,
         speed_factor: float = 1.0,
         power: Any = (),
+        shutdown: Any = None,
         clock: Clock | None = None,
         **options: Any,
     ) -> None:
