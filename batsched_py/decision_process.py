@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from batsched_py.errors import InvariantError, ProtocolError
+from batsched_py.errors import InvariantError, ProtocolError, parameter
 from batsched_py.model.job import RUNNING, Job
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.system import System
@@ -19,6 +19,7 @@ from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.decision_rules import round_up_to_six_decimals
 from batsched_py.protocol.dilated_jobs import DilatedJobs, is_placed, make_placed_id
+from batsched_py.protocol.power_groups import read_power_groups
 from batsched_py.protocol.registered_jobs import RegisteredJobs
 from batsched_py.workload.workload import WorkloadJob
 
@@ -118,7 +119,14 @@ class DecisionProcess(System):
     def _begins(self, event: m.SimulationBegins) -> None:
         if self.machine.nb_processors:
             raise ProtocolError("SIMULATION_BEGINS came twice")
+        if event.is_batsim5 or self.power:  # version 4 alone sends no times
+            self.power = read_power_groups(event, self.power)
         self.begin(event.nb_compute_resources)
+        if self._shutdown is not None and self.machine.sleepers is None:
+            raise ProtocolError(
+                f"{parameter('shutdown')}: by the messages of Batsim no processor can be switched "
+                f"off: give {parameter('power')} off_seconds=S,on_seconds=S for its sleep_pstates"
+            )
         self._is_batsim5 = event.is_batsim5
         self._registered = registered = RegisteredJobs(event, six_decimals=self._six_decimals)
         if self._six_decimals and event.is_batsim5:

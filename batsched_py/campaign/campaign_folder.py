@@ -37,7 +37,7 @@ from batsched_py.results.jobs_file import read_jobs
 from batsched_py.results.whole_run import read_run_settings, read_sealed, write_sealed
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
-from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings
+from batsched_py.run.stored_values import OF_MACHINE_FILE, OF_POWER, ProcessSettings
 from batsched_py.support.installation import find_entry_points
 from batsched_py.support.json_values import quote
 from batsched_py.workload import Workload
@@ -50,7 +50,7 @@ REPORTS = "batsched_py.reports"
 """The entry points of reports: only these are run for results in a folder."""
 _MOST_JOBS = 1_000_000
 """Jobs that are kept in memory while a report is made: some 200 MB."""
-_ONLY_IF_GIVEN = ("each_event", "sites", *OF_MACHINE_FILE, *LATER)
+_ONLY_IF_GIVEN = ("each_event", "sites", *OF_MACHINE_FILE, *OF_POWER, *LATER)
 """Settings that are columns only if any run sets them."""
 
 

@@ -26,7 +26,10 @@ from batsched_py.run.make_process import make_process
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import ProcessSettings
+from batsched_py.schedulers.shutdown.settings import parse_shutdown
+from batsched_py.workload.host_power import SLEEP
 from batsched_py.workload.logs.clock import Clock
+from batsched_py.workload.processor_power import parse_power
 
 
 def find_files(run: str) -> tuple[Path, Path]:
@@ -54,6 +57,9 @@ class _Settings(msgspec.Struct):
     node_factor: float | None = None
     max_walltime: float | None = None
     speed_factor: float = 1.0
+    power: str | None = None
+    shutdown: str | None = None
+    platform: str | None = None
     budgets: str | None = None
 
 
@@ -93,7 +99,8 @@ def choose_policy(
     run only if somebody names it.
     """
     if scheduler is not None:
-        of_sites = {name: getattr(settings, name) for name in OF_SITES}
+        run = settings.run()
+        of_sites = {name: getattr(run, name) for name in OF_SITES}
         given = ProcessSettings(scheduler=scheduler, scheduler_options=options, **of_sites)
         given.check()
         return given
@@ -103,6 +110,7 @@ def choose_policy(
             "options -O"
         )
     recorded = msgspec.structs.asdict(about.run)
+    del recorded["platform"]
     if plugins.names_file(about.run.scheduler):
         names = [name for name in recorded if name not in ("budgets", "seed")]
         differing = {
@@ -112,7 +120,12 @@ def choose_policy(
             f"{described} names the policy {about.run.scheduler}: code in a file runs only if "
             f"you name it: {shlex.join(arguments(SETTINGS, differing))}"
         )
-    return ProcessSettings(**recorded | {"budgets": parse_budgets(about.run.budgets)})
+    parsed = {
+        "budgets": parse_budgets(about.run.budgets),
+        "power": parse_power(about.run.power),
+        "shutdown": parse_shutdown(about.run.shutdown),
+    }
+    return ProcessSettings(**recorded | parsed)
 
 
 def find_withdrawn(exchange: Path, turns: list[Turn]) -> frozenset[str]:
@@ -134,8 +147,11 @@ def make_recorded(
 ) -> DecisionProcess:
     """Make the scheduler of a recording; Batsim's ``--sched-cfg`` completes the options."""
     with located(exchange, InputError):
-        config = find_beginning(turns).config
-    if text := config.get("sched-config"):
+        begins = find_beginning(turns)
+    sleep = any(SLEEP in host.get("properties", ()) for host in begins.compute_resources)
+    if sleep and about.run and settings.power is None:  # no message has the times of switches
+        settings = msgspec.structs.replace(settings, power=about.run.platform)
+    if text := begins.config.get("sched-config"):
         options = (
             parse_json_object(text, f"Batsim's --sched-cfg {text}") | settings.scheduler_options
         )

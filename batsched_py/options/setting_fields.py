@@ -189,19 +189,18 @@ def parse_limits(
     where = parameter(option)
     if limits is None:
         return kind()
-    values: dict[str, Any] = {}
+    if isinstance(limits, Mapping):
+        limits = ",".join(f"{name}={amount}" for name, amount in limits.items())
     if isinstance(limits, str):
+        values: dict[str, Any] = {}
         for part in limits.split(",") if limits else []:
             name, equals, amount = part.strip().partition("=")
             if name in values or not equals:
                 problem = "was given twice" if name in values else "expected NAME=NUMBER"
                 raise UsageError(f"{where} {limits}: {name} {problem}")
-            values[name] = amount
+            values[name] = _read_amount(f"{where} {name}", amount, is_time=name in times)
     else:
-        values |= limits if isinstance(limits, Mapping) else msgspec.structs.asdict(limits)
-    for name, value in values.items():
-        if isinstance(value, str):
-            values[name] = _read_amount(f"{where} {name}", value, is_time=name in times)
+        values = msgspec.structs.asdict(limits)
     return convert(values, kind, where, UsageError)
 
 

@@ -15,7 +15,7 @@ from batsched_py.run.notes import make_notes
 from batsched_py.run.plugin_objects import Driver
 from batsched_py.run.resolved_run import ResolvedRun
 from batsched_py.run.result import Output, Recording, Result, versions
-from batsched_py.run.stored_values import OF_MACHINE_FILE, Run
+from batsched_py.run.stored_values import OF_MACHINE_FILE, OF_POWER, Run
 from batsched_py.support.json_values import copy_containers
 from batsched_py.workload.conversion_rules import as_dict
 from batsched_py.workload.machine_description import make_partition_texts
@@ -98,7 +98,8 @@ def make_stored_run(run: Run) -> dict[str, Any]:
             f"options are stored with the run, so they must be what JSON has: {error}; give an "
             "instance, or a function that returns one"
         ) from None
-    for name in OF_MACHINE_FILE:  # there were none once
+    stored |= {name: None if (of := getattr(run, name)) is None else str(of) for name in OF_POWER}
+    for name in (*OF_MACHINE_FILE, *OF_POWER):  # there were none once
         if stored[name] is None:
             del stored[name]
     if given := str(run.budgets):

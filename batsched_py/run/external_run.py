@@ -44,6 +44,7 @@ def simulate_for_program(
         each_event=run.each_event,
         budgets=run.budgets,
         protocol=policy.protocol,
+        switching=resolved.machine.can_sleep,
         exact_times=is_batsim5,
     )
     with stop_signals(), ExitStack() as stack:

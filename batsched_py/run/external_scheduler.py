@@ -36,6 +36,8 @@ class ExternalScheduler:
         sites: Any = (),
         description: Any = None,
         speed_factor: float = 1.0,
+        power: Any = (),
+        shutdown: Any = None,
         clock: Clock | None = None,
         **options: Any,
     ) -> None:

@@ -17,6 +17,7 @@ from batsched_py.workload.logs.clock import Clock
 if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess
     from batsched_py.model.user_model import UserModel
+    from batsched_py.schedulers.shutdown.rules import IdleRule
     from batsched_py.workload.workload import Workload
 
 D = TypeVar("D")
@@ -55,10 +56,20 @@ def make_driver(
         description=machine.description,
         speed_factor=settings.speed_factor,
         budgets=settings.budgets,
+        power=machine.power,
+        shutdown=_make_rule(settings, machine),
         nb_recorded=nb_recorded,
         clock=clock or Clock.of(workload),
         **options,
     )
+
+
+def _make_rule(settings: ProcessSettings, machine: ResolvedMachine) -> IdleRule | None:
+    if settings.shutdown is None:
+        return None
+    from batsched_py.schedulers.shutdown.rules import make_rule
+
+    return make_rule(settings.shutdown, machine.description.outages if machine.description else ())
 
 
 def make_process(

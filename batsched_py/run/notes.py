@@ -41,6 +41,11 @@ def make_notes(resolved: ResolvedRun, scheduler: Any, users: object, output: Out
     ):
         for name, meant in plugins.find_misspelt(group, plugin).items():
             notes.append(f"{plugin.__name__}.{name} is never called: did you mean {meant}?")
+    if run.shake is not None and run.shutdown is not None and run.shutdown.idle_time < 1:
+        notes.append(
+            "with an idle time below 1 s, the shuffled order of simultaneous events decides which "
+            "processors are switched off"
+        )
     if wide := [job for job in workload.jobs if job.size > output.nb_processors]:
         notes.append(
             f"{len(wide)} jobs are wider than the machine of {output.nb_processors} processors and "

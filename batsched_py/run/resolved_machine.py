@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from batsched_py.errors import PlatformError, UsageError, parameter
+from batsched_py.errors import PlatformError, UsageError, located, parameter
+from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet
 from batsched_py.run.stored_values import ProcessSettings, Run
 from batsched_py.workload.grid_sites import GridSites, is_platform, nb_processors, parse_sites
 from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.machine_file import read_machine
+from batsched_py.workload.processor_power import PowerGroup, PowerGroups
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 if TYPE_CHECKING:
@@ -33,9 +35,22 @@ class ResolvedMachine(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The content of the machine file, None without one."""
     nodes: int | None = None
     """The number of processors that the settings give; None: see :attr:`nb_processors`."""
+    power: PowerGroups = ()
+    """Of the platform file, the machine file or the options; numbers may go beyond the machine."""
     clusters_are_sites: bool = False
     """Whether the grid sites are the clusters of the platform file by default."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def can_sleep(self) -> bool:
+        """Whether any processor can be switched off."""
+        return any(group.power.can_sleep for group in self.power)
+
+    @property
+    def accounts_for_energy(self) -> bool:
+        """Whether Batsim is started so that it switches processors; then all need watts."""
+        watts = [group.power.idle_watts for group in self.power]
+        return self.can_sleep and (self.platform_content is None or None not in watts)
 
     @property
     def nb_processors(self) -> int | None:
@@ -69,15 +84,17 @@ class ResolvedMachine(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def hosts(self, nb_processors: int, speed_factor: float) -> Platform:
         """Return the hosts to simulate: ``nb_processors`` of one speed if nothing describes them.
 
-        ``speed_factor`` multiplies their speed.
+        ``speed_factor`` multiplies their speed. They have pstates if any group can sleep.
         """
-        from batsched_py.simulator.platform.hosts import make_grid, make_homogeneous, scale_speeds
+        from batsched_py.simulator.platform import hosts as h
 
         if self.platform is not None:
-            return scale_speeds(self.platform, speed_factor)
+            return h.scale_speeds(self.platform, speed_factor)
         if self.sites:
-            return make_grid(self.sites, speed_factor)
-        return make_homogeneous(nb_processors, speed_factor)
+            made = h.make_grid(self.sites, speed_factor)
+        else:
+            made = h.make_homogeneous(nb_processors, speed_factor)
+        return h.add_pstates(made, self.power)
 
 
 def resolve_machine(run: Run) -> ResolvedMachine:
@@ -122,11 +139,14 @@ def resolve_machine(run: Run) -> ResolvedMachine:
                 f"{parameter('sites')} {run.sites} has {size} processors, but {run.platform} has "
                 f"{len(platform.hosts)} hosts"
             )
+    with located(run.platform, PlatformError):
+        power = () if platform is None else platform.find_power()
     return msgspec.structs.replace(
         machine,
         platform=platform if run.must_read_platform else None,
         platform_content=content,
         sites=clusters or machine.sites,
+        power=power,
         clusters_are_sites=bool(clusters),
         notes=tuple(notes),
     )
@@ -143,7 +163,20 @@ def describe_machine(settings: ProcessSettings) -> ResolvedMachine:
         limit = inf if settings.max_walltime is None else settings.max_walltime
         description = read_machine(settings.machine, factor, limit)
     sites = () if settings.sites is None else read_sites(settings.sites)
-    return ResolvedMachine(sites=sites, description=description)
+    power = description.power if description else ()
+    if settings.power is not None and power:
+        raise UsageError(
+            f"{parameter('power')} and {parameter('machine')} {settings.machine} both have the "
+            "power of processors: give one of them"
+        )
+    if isinstance(settings.power, str):
+        from batsched_py.simulator.platform.platform_reader import read_platform
+
+        with located(settings.power, PlatformError):
+            power = read_platform(settings.power).find_power()
+    elif settings.power is not None:
+        power = (PowerGroup(ProcessorSet.interval(0, MOST_PROCESSORS), settings.power),)
+    return ResolvedMachine(sites=sites, description=description, power=power)
 
 
 def read_sites(text: str) -> GridSites:

@@ -11,6 +11,7 @@ import msgspec
 from batsched_py.errors import UsageError, parameter
 from batsched_py.files.digests import sha256
 from batsched_py.options.setting_fields import convert_settings
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.run.named_files import digest_setting_files
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.resolved_machine import ResolvedMachine, resolve_machine
@@ -129,11 +130,28 @@ def resolve_run(
         if size is not None:
             workload = msgspec.structs.replace(read.workload, nb_res=size)
             read = msgspec.structs.replace(read, workload=workload)
+    machine = _with_size(run, machine, read.workload)
     for job in read.workload.jobs if machine.sites else ():
         if HOME in job.extra:  # a home that does not exist is found before the simulation
             find_home_number(machine.sites, job.extra[HOME], job.id)
     files = _digests(run, machine)
     return ResolvedRun(run=run, plugins=plugins, machine=machine, input=read, files=files)
+
+
+def _with_size(run: Run, machine: ResolvedMachine, workload: Workload) -> ResolvedMachine:
+    """Return the machine with the power of its own processors; checks that some can sleep."""
+    unknown = machine.platform_content is not None and machine.platform is None
+    if run.shutdown is not None and not machine.can_sleep and not unknown:
+        raise UsageError(
+            f"{parameter('shutdown')} {run.shutdown}: no processor can be switched off: give "
+            f"off_seconds and on_seconds by {parameter('power')} or in [nodes.power] of "
+            f"{parameter('machine')}, or sleep_pstates of the hosts in {parameter('platform')}"
+        )
+    if run.power is None:
+        return machine
+    every = ProcessorSet.interval(0, machine.nb_processors or workload.nb_res)
+    power = tuple(msgspec.structs.replace(group, processors=every) for group in machine.power)
+    return msgspec.structs.replace(machine, power=power)
 
 
 def _digests(run: Run, machine: ResolvedMachine) -> dict[str, str]:

@@ -28,8 +28,10 @@ from batsched_py.plugins.plugins import RIGID
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.run.program_settings import make_policy
 from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
+from batsched_py.schedulers.shutdown.settings import Shutdown, parse_shutdown
 from batsched_py.workload.conversion_rules import CHOICES, DEFAULT, PRESETS, Rules, make_rules
-from batsched_py.workload.grid_sites import MOST_TIMES
+from batsched_py.workload.grid_sites import MOST_TIMES, is_platform
+from batsched_py.workload.processor_power import ProcessorPower, parse_power
 
 if TYPE_CHECKING:
     File = str | Path
@@ -44,6 +46,7 @@ BACK_END = "Simulator"
 _policy = partial(Setting, group="Policy")
 _users = partial(Setting, group=USERS)
 _machine = partial(Setting, group="Machine")
+_power = partial(Setting, group="Power")
 _rule = partial(Setting, group=CONVERSION, default="that of --rules")
 _same_time = partial(Setting, group="Simultaneous events")
 _measured = partial(Setting, group="Measured jobs", values=TIME, default="0")
@@ -51,6 +54,10 @@ _limits = partial(Setting, group="Limits")
 _back_end = partial(Setting, group=BACK_END)
 _PLUG_IN = "a name from `batsched-py list`, or FILE.py:CLASS"
 _OPTION_OF = "an option that `batsched-py list NAME` shows; repeatable"
+
+
+def _is_platform(power: Any) -> bool:
+    return isinstance(power, str) and is_platform(power)
 
 
 def _choices(rule: str) -> str:
@@ -166,6 +173,26 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             values="a number above 0",
         ),
     ] = 1.0
+    power: Annotated[
+        ProcessorPower | str | None,
+        _power(
+            "Power of each processor, and the time and energy to switch it off and on.",
+            "NAME=N,...",
+            values="idle_watts, computing_watts, asleep_watts, off_seconds, off_joules, "
+            "on_seconds, on_joules; with commas; for serve also Batsim's platform file",
+            default="that of --machine or --platform, else unknown",
+        ),
+    ] = None
+    shutdown: Annotated[
+        Shutdown | str | None,
+        _power(
+            "Rule that switches idle processors off, beside any policy.",
+            "NAME=N,...",
+            values="idle_time (after which a processor is switched off), keep (idle processors "
+            "that stay on, or a share such as 10%); with commas",
+            default="none is switched off",
+        ),
+    ] = None
     rules: Annotated[
         Rules | str,
         Setting(
@@ -403,6 +430,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                 "max_walltime": None
                 if self.max_walltime is None
                 else parse_time(parameter("max_walltime"), self.max_walltime),
+                "power": self.power if _is_platform(self.power) else parse_power(self.power),
+                "shutdown": parse_shutdown(self.shutdown),
                 "budgets": parse_budgets(self.budgets),
                 "timeouts": parse_limits(
                     "timeouts", self.timeouts, Timeouts, times=Timeouts.__struct_fields__

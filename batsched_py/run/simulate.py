@@ -253,6 +253,7 @@ def _embedded(
                 shake=run.shake,
                 each_event=run.each_event,
                 budgets=run.budgets,
+                switching=resolved.machine.can_sleep,
             ),
         )
         if record is None:

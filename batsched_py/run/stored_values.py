@@ -10,11 +10,13 @@ import msgspec
 
 from batsched_py.errors import UsageError, parameter
 from batsched_py.options.budgets import AboveZero, Budgets
-from batsched_py.plugins.plugins import RIGID
+from batsched_py.plugins.plugins import EXTERNAL, RIGID
 from batsched_py.processors.sets import MOST_PROCESSORS
+from batsched_py.schedulers.shutdown.settings import Shutdown
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import DEFAULT, PRESETS, Rules, check_sites
 from batsched_py.workload.grid_sites import MOST_TIMES, is_platform, parse_sites
+from batsched_py.workload.processor_power import ProcessorPower
 
 EMBEDDED = "embedded"
 """Name of the back end that is the embedded simulator in this process."""
@@ -29,6 +31,8 @@ _OF_THE_SIZE = (
     ("platform", "nodes"),
 )
 """Pairs of settings that both give the size of the machine."""
+OF_POWER = ("power", "shutdown")
+"""Settings of power, which are written as ``NAME=N,...``."""
 _MOST_SEEDS = 2**128
 
 
@@ -61,6 +65,9 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_walltime: float | None = None
     """Seconds; for a machine file."""
     speed_factor: float = 1.0
+    power: ProcessorPower | str | None = None
+    """Of each processor; a text is a platform file with the power of its hosts, for ``serve``."""
+    shutdown: Shutdown | None = None
     budgets: Budgets = Budgets()
 
     @property
@@ -91,6 +98,11 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(
                 f"{parameter('machine')} {self.machine} and {parameter('sites')} {self.sites}: a "
                 "machine has partitions or grid sites: give one of them"
+            )
+        if self.shutdown is not None and self.scheduler == EXTERNAL:
+            raise UsageError(
+                f"{parameter('shutdown')} {self.shutdown}: an external scheduler switches "
+                "processors off by its own rules; leave it out"
             )
         if self.max_walltime is not None and self.machine is None:
             raise UsageError(
@@ -134,6 +146,11 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
                     f"{parameter(one)} and {parameter(other)} both set the size of the machine: "
                     "give one of them"
                 )
+        if self.power is not None and (self.platform is not None or isinstance(self.power, str)):
+            raise UsageError(
+                f"{parameter('power')} {self.power}: a {parameter('platform')} file has the power "
+                "of its hosts itself (wattage_per_state, sleep_pstates)"
+            )
         if self.platform is None and self.sites is None:
             check_sites(self.rules, ())
         for name, seconds in (("warm_up", self.warm_up), ("cool_down", self.cool_down)):

@@ -196,7 +196,7 @@ class Decisions:
             raise ProtocolError(
                 f"QUERY: {list(decision.requests)} is not known, expected consumed_energy"
             )
-        if self.power is None:
+        if self.power is None or not self.power.energy.metered:
             raise ProtocolError("QUERY: energy is not accounted for (option energy)")
         answers = {"consumed_energy": self.power.consumed()}
         self._agenda.send(m.Answer(timestamp=self._agenda.now, answers=answers))

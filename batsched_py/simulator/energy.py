@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,33 +12,9 @@ from batsched_py.files.packed_rows import PackedList
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.simulator.platform.hosts import Host
 from batsched_py.support.old_names import hint_old_name
+from batsched_py.workload.host_power import SleepState, Watts, read_sleep_pstates, read_watts
 
 _ALL = slice(None)
-_PSTATE = re.compile(r"\s*[0-9]{1,9}\s*")
-
-
-class Watts(NamedTuple):
-    """The power of a host in one pstate, watts: idle, with the least work, and at full load."""
-
-    idle: float
-    epsilon: float
-    full: float
-
-    def at(self, load: float) -> float:
-        """Return the power in watts at a load (achieved flop rate / speed) of 0 to 1."""
-        if load <= 0:
-            return self.idle
-        return self.epsilon + min(load, 1.0) * (self.full - self.epsilon)
-
-
-class SleepState(NamedTuple):
-    """The pstates that a host passes on its way into a sleep pstate and out of it.
-
-    Each lasts as long as one flop takes at its speed, fully loaded.
-    """
-
-    switch_off: int
-    switch_on: int
 
 
 class PowerStates(msgspec.Struct, frozen=True):
@@ -76,13 +50,8 @@ def read_power_states(host: Host, *, metered: bool = True) -> PowerStates:
             "without it there is no energy"
         )
     else:
-        watts = tuple(_watts(host.name, part) for part in text.split(","))
-    if len(watts) != len(host.speeds):
-        raise PlatformError(
-            f"host {host.name!r} has {len(host.speeds)} speeds and {len(watts)} values of "
-            "wattage_per_state: expected as many"
-        )
-    states = PowerStates(watts, _sleep_states(host))
+        watts = read_watts(host.name, text, len(host.speeds))
+    states = PowerStates(watts, read_sleep_pstates(host.name, host.properties, len(host.speeds)))
     for pstate, speed in enumerate(host.speeds if host.computes else ()):
         if not speed and pstate not in states.sleep:
             raise PlatformError(
@@ -95,38 +64,6 @@ def read_power_states(host: Host, *, metered: bool = True) -> PowerStates:
             "let it stay: expected another one"
         )
     return states
-
-
-def _sleep_states(host: Host) -> dict[int, SleepState]:
-    sleep: dict[int, SleepState] = {}
-    for part in filter(None, map(str.strip, host.properties.get("sleep_pstates", "").split(","))):
-        texts = part.split(":")
-        pstates = [int(text) if _PSTATE.fullmatch(text) else -1 for text in texts]
-        if len(pstates) != 3 or not all(0 <= pstate < len(host.speeds) for pstate in pstates):
-            raise PlatformError(
-                f"host {host.name!r}: sleep_pstates {part!r}, expected SLEEP:OFF:ON, pstates from "
-                f"0 to {len(host.speeds) - 1}"
-            )
-        if pstates[0] in pstates[1:] or pstates[0] in sleep:
-            raise PlatformError(
-                f"host {host.name!r}: sleep_pstates {part!r}, expected a pstate to sleep in that "
-                "is there once, and others to be switched off and on by"
-            )
-        sleep[pstates[0]] = SleepState(*pstates[1:])
-    return sleep
-
-
-def _watts(host: str, text: str) -> Watts:
-    try:
-        values = [float(value) for value in text.split(":")]
-    except ValueError:
-        values = []
-    if len(values) not in (2, 3) or not all(0 <= value < float("inf") for value in values):
-        raise PlatformError(
-            f"host {host!r}: wattage_per_state {text.strip()!r}, expected IDLE:FULL or "
-            "IDLE:EPSILON:FULL, watts"
-        )
-    return Watts(values[0], values[-2], values[-1])  # of two values the first is the least, too
 
 
 class Energy:

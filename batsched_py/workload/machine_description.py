@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from math import inf
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet, to_text
+
+if TYPE_CHECKING:
+    from batsched_py.workload.processor_power import PowerGroups
 
 PARTITION = "partition"
 """The field of a job with the name of its partition, or its number in the log."""
@@ -83,11 +86,12 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A machine with partitions and outages, as a machine file describes it."""
+    """A machine with partitions, outages and power, as a machine file describes it."""
 
     nb_processors: int
     partitions: tuple[Partition, ...]
     outages: tuple[Outage, ...] = ()
+    power: PowerGroups = ()
     field: str = PARTITION
     """The field of a log that numbers the partitions."""
 

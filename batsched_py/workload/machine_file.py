@@ -1,4 +1,4 @@
-"""Reads machine files: nodes, partitions with their limits, and outages of an HPC site.
+"""Reads machine files: nodes, their power, partitions, limits and outages of an HPC site.
 
 A TOML file that ``batsched-py import`` drafts and the user corrects.
 """
@@ -28,6 +28,7 @@ from batsched_py.workload.machine_description import (
     PartitionLimits,
     Text,
 )
+from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
 
 _Time = Annotated[float, msgspec.Meta(ge=0, le=LATEST_TIME)]
 _NodeSet = Annotated[str, msgspec.Meta(description="numbers of nodes such as '0-3 7'")]
@@ -39,6 +40,8 @@ class _NodeTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: Text = "node"
     count: Annotated[int, msgspec.Meta(ge=1, le=MOST_PROCESSORS)]
     cores: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
+    power: ProcessorPower | None = None
+    """Of one processor of the simulation."""
 
 
 class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -116,10 +119,16 @@ def read_machine(
         )
         for number, table in enumerate(file.outages, 1)
     ]
+    power = [
+        PowerGroup(nodes.processors(nodes.of_group(at)), group.power)
+        for at, group in enumerate(file.nodes)
+        if group.power is not None
+    ]
     return MachineDescription(
         nb_processors=nodes.nb if nodes.are_processors else nodes.nb_cores,
         partitions=tuple(partitions),
         outages=tuple(outages),
+        power=tuple(power),
         field=file.field,
     )
 
@@ -147,6 +156,10 @@ class _Nodes:
             raise InputError(f"{path}: more than {MOST_PROCESSORS} cores in all")
         self._ends, self._originals, self._first_cores = ends, originals, first_cores
         self.nb, self.nb_cores = ends[-1], first_cores[-1]
+
+    def of_group(self, at: int) -> ProcessorSet:
+        """Return the scaled nodes of the group with number ``at``."""
+        return ProcessorSet.interval(self._ends[at], self._ends[at + 1] - self._ends[at])
 
     def choose(self, text: str | None, where: str) -> ProcessorSet:
         """Return the scaled nodes for the nodes of the file in ``text``; None: all nodes."""

@@ -80,6 +80,7 @@ class PowerGroup(msgspec.Struct, frozen=True):
     power: ProcessorPower
     awake_pstate: int = 0
     asleep_pstate: int = 1
+    """-1: they have none."""
 
 
 PowerGroups = tuple[PowerGroup, ...]

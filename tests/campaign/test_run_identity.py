@@ -101,6 +101,8 @@ CHANGED: dict[str, Any] = {
     "warm_up": "1 h",
     "cool_down": "60",
     "backend": "socket",
+    "power": "idle_watts=95",
+    "shutdown": "idle_time=60",
     "scheduler_command": "mine",
     "scheduler_protocol": 5,
     "scheduler_registers": True,

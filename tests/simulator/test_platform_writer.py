@@ -15,14 +15,21 @@ from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import (
     Host,
     Platform,
+    add_pstates,
     limit_hosts,
     make_homogeneous,
     scale_speeds,
 )
 from batsched_py.simulator.platform.platform_reader import read_platform
-from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml, scale_xml
+from batsched_py.simulator.platform.platform_writer import (
+    make_homogeneous_xml,
+    make_hosts_xml,
+    scale_xml,
+)
 from batsched_py.support.installation import platforms_folder
 from batsched_py.workload.grid_sites import TABLE_7_1
+from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
+from helpers.processors import processors
 from helpers.scripted_schedulers import (
     GIGA,
     Timetable,
@@ -47,6 +54,13 @@ def test_what_is_written_reads_as_the_homogeneous_platform(
     assert (read.storages, read.network) == (made.storages, made.network)
 
 
+SLEEPY = (
+    '<host id="a" speed="1Gf,2Gf, 0.5f,0.05f"><prop id="color" value="1:2:3"/>'
+    '<prop id="sleep_pstates" value="1: 2:3"/></host>'
+)
+CLUSTER = 'cluster id="c" prefix="a" suffix="" radical="0-3" bw="1" lat="1"'
+
+
 @pytest.mark.parametrize(
     "element",
     [
@@ -55,6 +69,11 @@ def test_what_is_written_reads_as_the_homogeneous_platform(
         '<cluster id="c" prefix="a" suffix="" radical="0-3" speed="98.095Mf" bw="1" lat="1"/>',
         '<host id="the speed=" coordinates=\'speed="3"\' speed="1Gf"/>',
         '<!-- <host id="b" speed="x"/> --><host id="a" speed="2Gf"/>',
+        SLEEPY,
+        SLEEPY.replace("/>", "/><!-- <host -->", 1),
+        SLEEPY.replace(' id="sleep_pstates"', "").replace("/></h", " id='sleep_pstates' /></h"),
+        '<host id="b" speed="1Gf,2Gf,3Gf,4Gf"/>' + SLEEPY,
+        SLEEPY.replace('host id="a"', CLUSTER).replace("/host", "/cluster"),
     ],
 )
 @pytest.mark.parametrize("factor", [1.0, 2.0, 0.7])
@@ -71,6 +90,22 @@ def test_scaling_the_text_scales_the_platform(tmp_path: Path, element: str, fact
     for our, their in zip(ours.hosts, theirs.hosts, strict=True):
         assert their.speeds == pytest.approx(our.speeds, rel=1e-15)
         assert their.properties == our.properties
+    if "sleep_pstates" in element:  # the switches take as long as before
+        assert {each.speeds for each in ours.hosts if each.properties} == {
+            (factor * 1e9, factor * 2e9, 0.5, 0.05)
+        }
+        assert ours.find_power() == read_platform(path).find_power()
+
+
+def test_hosts_with_pstates_are_read_as_they_were_made(tmp_path: Path) -> None:
+    power = ProcessorPower(off_seconds=6.1, on_seconds=152.3, asleep_watts=1e-5, idle_watts=95)
+    group = PowerGroup(processors("3-11"), power)
+    made = add_pstates(make_homogeneous(12, 0.7), (group,))
+    path = tmp_path / "p.xml"
+    path.write_text(make_hosts_xml(made.hosts))
+    read = read_platform(path)
+    pairs = [(host.name, host.speeds, host.properties) for host in read.hosts]
+    assert pairs == [(host.name, host.speeds, host.properties) for host in made.hosts]
 
 
 def test_shipped_platforms() -> None:

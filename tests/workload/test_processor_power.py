@@ -68,9 +68,9 @@ def test_what_is_known(text, can_sleep, is_metered):
         ("off_seconds=3", "off_seconds without on_seconds: expected both or none"),
         ("on_seconds=3,on_joules=5", "on_seconds without off_seconds"),
         ("idle_watts=1,idle_watts=2", "was given twice"),
-        ({"idle_watts": True}, "idle_watts = True"),
+        ({"idle_watts": True}, "idle_watts = 'True'"),
         ({"idle_watts": [1]}, "expected a number"),
-        ({1: 2}, "there is no 1"),
+        ({1: 2}, "there is no '1'"),
     ],
 )
 def test_nonsense_is_refused(power, words):

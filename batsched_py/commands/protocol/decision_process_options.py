@@ -23,7 +23,7 @@ from batsched_py.errors import (
 )
 from batsched_py.files.readers import parse_json, read_text
 from batsched_py.run.settings import Settings
-from batsched_py.run.stored_values import OF_MACHINE_FILE, ProcessSettings, Run
+from batsched_py.run.stored_values import OF_MACHINE_FILE, OF_POWER, ProcessSettings, Run
 from batsched_py.workload.logs.clock import LATEST, Clock
 from batsched_py.workload.logs.log_archive import find_log
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 OF_USERS = ("users", "sessions", "user_options", "seed", "shake", *o.RULES, "skip_bad_lines")
 """Settings of the users of a decision process, and of the log that they replay."""
-OF_SITES = ("sites", *OF_MACHINE_FILE, "speed_factor")
+OF_SITES = ("sites", *OF_MACHINE_FILE, "speed_factor", *OF_POWER)
 """What a decision process knows of the machine beside Batsim's messages."""
 BUDGETS = "budgets"
 """What it takes for endless work."""
@@ -244,6 +244,7 @@ class SchedulerMaker:
             dynamic=dynamic,
             registers=dynamic or self._dilates(),
             batsim5=batsim5,
+            energy=self._machine.can_sleep,
         )
 
     def __call__(self, begins: SimulationBegins) -> Partner:
@@ -272,7 +273,13 @@ class SchedulerMaker:
 
 
 def make_batsim_command(
-    endpoint: str, prefix: str, *, dynamic: bool, registers: bool, batsim5: bool
+    endpoint: str,
+    prefix: str,
+    *,
+    dynamic: bool,
+    registers: bool,
+    batsim5: bool,
+    energy: bool = False,
 ) -> str:
     """Return a command line of Batsim 4 or 5; ``dynamic``: users submit the jobs."""
     from batsched_py.run.backends.batsim_arguments import batsim_arguments
@@ -285,6 +292,7 @@ def make_batsim_command(
         registers=registers,
         quiet=True,
         batsim5=batsim5,
+        energy=energy,
     )
     return shlex.join(["batsim", *arguments])
 

@@ -149,6 +149,8 @@ def _field(column: str, one: str, other: str) -> Field | None:
     try:
         first = float(one)
         apart = abs(first - float(other))
+        if column == "consumed_energy" and -1.0 in (first, float(other)):
+            return None  # one of them did not account for energy
         if apart <= TOLERANCE * (max(1.0, abs(first)) if column in _RELATIVE else 1.0):
             return None
     except ValueError:  # text, or nothing where the job was rejected

@@ -19,10 +19,11 @@ from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
 from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_side, socket_folder
 from batsched_py.run.settings import SETTINGS
-from batsched_py.run.stored_values import EMBEDDED, SOCKETS, Run
+from batsched_py.run.stored_values import EMBEDDED, OF_POWER, SOCKETS, Run
 from batsched_py.simulator.platform.platform_writer import (
     make_grid_xml,
     make_homogeneous_xml,
+    make_hosts_xml,
     scale_xml,
 )
 from batsched_py.support.installation import PROGRAM
@@ -64,7 +65,14 @@ def run_outside(
             root or Path(mkdtemp(prefix="batsched-run-", dir=find_temporary_folder()))
         ).resolve()
         stack.enter_context(locked(place))
-        folder = RunFolder(place, sockets, run.dynamic, registers, quiet=not run.batsim_log)
+        folder = RunFolder(
+            place,
+            sockets,
+            run.dynamic,
+            registers,
+            quiet=not run.batsim_log,
+            energy=machine.accounts_for_energy,
+        )
         prepare_folder(folder.root)
         batsim5 = batsim.is_batsim5(folder, run.timeouts.ready)
         folder = msgspec.structs.replace(folder, batsim5=batsim5)
@@ -87,6 +95,9 @@ def run_outside(
 def _platform_xml(run: Run, machine: ResolvedMachine, workload: Workload) -> str:
     if run.platform is not None and machine.platform_content is not None:
         return scale_xml(machine.platform_content, run.platform, run.speed_factor)
+    if machine.can_sleep:
+        nodes = machine.nb_processors or workload.nb_res
+        return make_hosts_xml(machine.hosts(nodes, run.speed_factor).hosts)
     if machine.sites:
         return make_grid_xml(machine.sites, run.speed_factor)
     return make_homogeneous_xml(machine.nb_processors or workload.nb_res, run.speed_factor)
@@ -130,6 +141,12 @@ def _scheduler(run: Run, folder: RunFolder, record: str | Path | None, endpoint:
         machine = {name: getattr(run, name) for name in ("node_factor", "max_walltime")}
         machine["machine"] = str(Path(run.machine).resolve())
         command += arguments(SETTINGS, machine)
+    if not is_program:
+        command += arguments(SETTINGS, {name: getattr(run, name) for name in OF_POWER})
+        if (
+            run.platform is not None and folder.energy and not folder.batsim5
+        ):  # which sends no times
+            command += arguments(SETTINGS, {"power": folder.inputs / "platform.xml"})
     if folder.registers and run.speed_factor != 1 and not is_program:
         command += arguments(SETTINGS, {"speed_factor": run.speed_factor})
     if folder.dynamic:

@@ -51,6 +51,8 @@ class RunFolder(msgspec.Struct, frozen=True):
     """Whether Batsim logs its start and errors only."""
     batsim5: bool = False
     """Whether it is Batsim 5; else 4."""
+    energy: bool = False
+    """Whether processors can be switched, which energy must be accounted for."""
 
     @property
     def inputs(self) -> Path:
@@ -148,6 +150,7 @@ class Launcher:
             registers=folder.registers,
             quiet=folder.quiet and not any(map(_VERBOSITY.match, self._program)),
             batsim5=folder.batsim5,
+            energy=folder.energy,
         )
 
     def command(self, arguments: Sequence[str], folder: RunFolder) -> list[str]:

@@ -13,6 +13,8 @@ from batsched_py.errors import PlatformError
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.simulator.platform.network import Network
 from batsched_py.workload.grid_sites import GridSite, GridSites
+from batsched_py.workload.host_power import SLEEP, WATTS, find_power_groups, read_sleep_pstates
+from batsched_py.workload.processor_power import PowerGroup, PowerGroups, ProcessorPower
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 MASTER_HOST = "master_host"
@@ -94,6 +96,11 @@ class Platform(msgspec.Struct):
     def find_multicore_hosts(self) -> list[Host]:
         """Return the compute hosts that have several cores."""
         return [host for host in self._kinds() if host.cores > 1]
+
+    def find_power(self) -> PowerGroups:
+        """Return the power of the compute hosts; raises :class:`PlatformError` if malformed."""
+        hosts = self.hosts
+        return find_power_groups((h.name, h.properties, h.speeds, h.pstate) for h in hosts)
 
     def notes(self) -> list[str]:
         """Return sentences on where the simulation differs from the platform file."""
@@ -179,14 +186,59 @@ def find_clusters(platform: Platform) -> GridSites:
 
 
 def scale_speeds(platform: Platform, speed_factor: float) -> Platform:
-    """Return ``platform`` with every speed of its compute hosts multiplied by ``speed_factor``."""
+    """Return ``platform`` with every speed of its compute hosts multiplied by ``speed_factor``.
+
+    Speeds of pstates that a host only passes stay: they are the lengths of its switches.
+    """
     if speed_factor == 1:
         return platform
     hosts = [
-        msgspec.structs.replace(host, speeds=tuple(speed * speed_factor for speed in host.speeds))
-        for host in platform.hosts
+        msgspec.structs.replace(host, speeds=_scaled(host, speed_factor)) for host in platform.hosts
     ]
     return msgspec.structs.replace(platform, hosts=hosts)
+
+
+def _scaled(host: Host, speed_factor: float) -> tuple[float, ...]:
+    ways = read_sleep_pstates(host.name, host.properties, len(host.speeds)).values()
+    passed = {pstate for way in ways for pstate in way}
+    return tuple(
+        speed if pstate in passed else speed * speed_factor
+        for pstate, speed in enumerate(host.speeds)
+    )
+
+
+def add_pstates(platform: Platform, power: PowerGroups) -> Platform:
+    """Return ``platform``, whose hosts have one pstate, with those to sleep in and to pass.
+
+    They are 1 to sleep in, 2 on the way off and 3 on the way on; unknown watts are 0. Without a
+    group that can sleep, the platform is returned as it is.
+    """
+    if not any(group.power.can_sleep for group in power):
+        return platform
+    hosts = list(platform.hosts)
+    every = ProcessorSet.interval(0, len(hosts))
+    for group in (PowerGroup(every, ProcessorPower()), *power):
+        speeds, properties = _make_pstates(group.power)
+        for number in group.processors & every:
+            host = platform.hosts[number]
+            all_speeds = (host.speed, *speeds)
+            hosts[number] = msgspec.structs.replace(host, speeds=all_speeds, properties=properties)
+    return msgspec.structs.replace(platform, hosts=hosts)
+
+
+def _make_pstates(power: ProcessorPower) -> tuple[tuple[float, ...], dict[str, str]]:
+    """Return the speeds of the pstates from 1 on, and the properties of all."""
+    watts = [(power.idle_watts or 0.0, power.computing_watts or 0.0)]
+    speeds, properties = list[float](), dict[str, str]()
+    if power.off_seconds is not None and power.on_seconds is not None:
+        speeds = [1.0, 1 / power.off_seconds, 1 / power.on_seconds]
+        properties[SLEEP] = "1:2:3"
+        for mean, speed in zip(
+            (power.asleep_watts, power.off_joules, power.on_joules), speeds, strict=True
+        ):
+            watts.append(((mean or 0.0) * speed,) * 2)
+    properties[WATTS] = ",".join(f"{idle!r}:{full!r}" for idle, full in watts)
+    return tuple(speeds), properties
 
 
 def limit_hosts(platform: Platform, nb_hosts: int) -> Platform:

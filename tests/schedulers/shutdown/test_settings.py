@@ -53,7 +53,7 @@ def test_text_and_table(given, expected):
         ("keep=nan", "keep = nan"),
         ("keep=1e30", "keep = 1e.30"),
         ("keep", "expected NAME=NUMBER"),
-        ({"keep": True}, "keep = True"),
+        ({"keep": True}, "keep = 'True'"),
         ("rule=inertial", "rule = inertial: expected a period above 0"),
         ("awake=3", "awake: only the rule proportional has it, not idle"),
         ("rule=proportional,period=9,growth=one", "growth: only the rule inertial has it"),
