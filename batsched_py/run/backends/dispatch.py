@@ -76,7 +76,8 @@ def run_outside(
         if workload.unix_start_time is not None and not run.dynamic and run.scheduler != EXTERNAL:
             scheduler += ["--clock", f"{workload.unix_start_time!r}@{workload.time_zone}"]
         run_side_by_side(scheduler, batsim, folder, run.timeouts, progress)
-        output = BatsimOutput(folder.outputs, machine.sites, batsim5=batsim5)
+        power = () if run.scheduler == EXTERNAL else machine.power
+        output = BatsimOutput(folder.outputs, machine.sites, power, batsim5=batsim5)
         commands = read_text(folder.root / "commands.sh")
         if root is None:
             shutil.rmtree(place, ignore_errors=True)
