@@ -7,6 +7,7 @@ from itertools import chain
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from batsched_py.files.csv_text import make_csv_line
@@ -35,6 +36,12 @@ class MachinePower(msgspec.Struct, frozen=True):
         """The number of processors of known power."""
         return sum(len(group.processors) for group in self.groups)
 
+    def within(self, nb_processors: int) -> MachinePower:
+        """Return the power of the processors below a number, where there are any."""
+        machine = ProcessorSet.interval(0, nb_processors)
+        groups = [replace(each, processors=each.processors & machine) for each in self.groups]
+        return replace(self, groups=tuple(group for group in groups if group.processors))
+
     @property
     def stored(self) -> dict[str, str]:
         """The power of the groups of processors, as ``PREFIX_run.json`` has it."""
@@ -50,7 +57,7 @@ class MachinePower(msgspec.Struct, frozen=True):
             return np.outer(sizes, *watts.values())
         bounds = [each.bounds for each in sets()]
         at = np.fromiter(chain.from_iterable(bounds), np.int64)
-        end = max(group.processors.bounds[-1] for group in self.groups)
+        end = max((group.processors.bounds[-1] for group in self.groups), default=0)
         below = np.zeros((1 + max(end, at.max(initial=0)), len(STATES)))
         for group in self.groups:
             for first, last in group.processors.intervals():

@@ -57,11 +57,7 @@ def describe_result(
         "rules": copy_containers(workload.rules),
         "nb_processors": output.nb_processors,
         **({"sites": to_stored_sites(machine.sites)} if machine.sites else {}),
-        **(
-            {"power": {to_text(at.processors): str(at.power) for at in power.groups}}
-            if power
-            else {}
-        ),
+        **({} if power is None else {"power": power.stored}),
         **({"partitions": make_partition_texts(machine.description)} if run.machine else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
