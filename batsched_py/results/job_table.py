@@ -114,12 +114,10 @@ class JobTable(msgspec.Struct, dict=True):
     def with_power(
         self, power: MachinePower, allocated: Callable[[], Sequence[ProcessorSet]]
     ) -> JobTable:
-        """Return the table with the power of the machine, which has the processors from 0 on.
+        """Return the table with the power of the machine, and the watts of each job.
 
         ``allocated`` returns the jobs' processors; it is called only if these differ in power.
         """
-        if self.nb_processors is not None:
-            power = power.within(self.nb_processors)
         unknown = 0.0 if power.size == self.nb_processors else np.nan
         watts = power.sum_watts(self.size, allocated)[:, :2] + unknown
         return msgspec.structs.replace(self, power=power, watts=watts)

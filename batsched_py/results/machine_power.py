@@ -7,7 +7,6 @@ from itertools import chain
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from batsched_py.files.csv_text import make_csv_line
@@ -35,12 +34,6 @@ class MachinePower(msgspec.Struct, frozen=True):
     def size(self) -> int:
         """The number of processors of known power."""
         return sum(len(group.processors) for group in self.groups)
-
-    def within(self, nb_processors: int) -> MachinePower:
-        """Return the power of the processors below a number, where there are any."""
-        machine = ProcessorSet.interval(0, nb_processors)
-        groups = [replace(each, processors=each.processors & machine) for each in self.groups]
-        return replace(self, groups=tuple(group for group in groups if group.processors))
 
     @property
     def stored(self) -> dict[str, str]:
