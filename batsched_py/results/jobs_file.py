@@ -240,7 +240,8 @@ def read_changes(path: Path) -> list[Change]:
     try:
         numbers, texts = read_columns(io.StringIO(read_text(path)), {"time": SECONDS}, path)
         times, states = numbers["time"], texts["state"]
-        if not (np.diff(times, prepend=0.0) >= 0).all() or not CHANGES.keys() >= {*states}:
+        ascending = np.isfinite(times) & (np.diff(times, prepend=0.0) >= 0)
+        if not ascending.all() or not CHANGES.keys() >= {*states}:
             raise ValueError(f"expected times that ascend, and states of {', '.join(CHANGES)}")
         return list(zip(times.tolist(), map(from_text, texts["processors"]), states, strict=True))
     except (ValueError, KeyError, ProtocolError) as error:
