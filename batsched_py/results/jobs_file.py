@@ -15,6 +15,7 @@ import numpy as np
 
 from batsched_py.errors import BatschedError, InputError, ProtocolError, located
 from batsched_py.files.readers import csv_rows, numbered_csv_rows, read_text
+from batsched_py.options.setting_fields import parse_limits
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
 from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, SECONDS, TEXT, WITHDRAWN
 from batsched_py.protocol.dilated_jobs import PLACED, find_original, is_replaced
@@ -31,16 +32,11 @@ from batsched_py.results.job_table import (
     mark_on_time,
 )
 from batsched_py.results.machine_power import CHANGES, POWER, Change, MachinePower
-from batsched_py.results.run_files import (
-    SUFFIX,
-    find_beside,
-    read_settings,
-    read_sites_of_run,
-)
+from batsched_py.results.run_files import SUFFIX, find_beside, read_settings, read_sites_of_run
 from batsched_py.results.whole_run import RUN_JSON, is_named
 from batsched_py.support.old_names import hint_old_name
 from batsched_py.workload.grid_sites import HOME, GridSites
-from batsched_py.workload.processor_power import PowerGroup, parse_power
+from batsched_py.workload.processor_power import PowerGroup, PowerGroups, ProcessorPower
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
 _TIMES = ("starting_time", "execution_time", "finish_time")
@@ -89,7 +85,7 @@ def read_jobs(
     except (ValueError, ProtocolError) as error:
         _raise_first_fault(path, text, [n for n in needed if n != "user" or users is None])
         raise InputError(f"{path}: {error}") from None
-    return add_power(table, read_power_of_run(path))
+    return _add_stored_power(table, path)
 
 
 def parse_jobs(
@@ -213,26 +209,28 @@ def _allocated(table: JobTable) -> list[ProcessorSet]:
     ]
 
 
-def add_power(table: JobTable, power: MachinePower | None) -> JobTable:
-    """Return a table that was read with the power of the machine, as it is if that is unknown."""
-    return table if power is None else table.with_power(power, partial(_allocated, table))
+def add_power(table: JobTable, groups: PowerGroups, switches: Path | None) -> JobTable:
+    """Return a table that was read with the power of the machine.
 
-
-def read_power_of_run(path: Path) -> MachinePower | None:
-    """Return the power and the switches of the run of a ``PREFIX_jobs.csv``, None if unknown.
-
-    Raises :class:`InputError` for malformed files.
+    ``switches`` is the ``PREFIX_power.csv``, None if there is none. Raises :class:`InputError`.
     """
+    changes = () if switches is None else read_changes(switches)
+    return table.with_power(MachinePower(groups, changes), partial(_allocated, table))
+
+
+def _add_stored_power(table: JobTable, path: Path) -> JobTable:
+    """Return the table with the power that ``PREFIX_run.json`` has, if it has any."""
     stored, run = read_settings(path).get("power"), find_beside(path, RUN_JSON[1:])
     if not stored or run is None:
-        return None
+        return table
     with located(run, BatschedError, InputError):
-        groups = ((from_text(at), parse_power(text)) for at, text in stored.items())
-        known = tuple(PowerGroup(at, power) for at, power in groups if power is not None)
+        groups = [
+            (from_text(at), parse_limits(at, of, ProcessorPower)) for at, of in stored.items()
+        ]
     switches = find_beside(path, POWER[1:])
-    if switches is None or not is_named(switches, run):  # perhaps of an earlier run
-        return MachinePower(known)
-    return MachinePower(known, read_changes(switches))
+    if switches is not None and not is_named(switches, run):  # of an earlier run
+        switches = None
+    return add_power(table, tuple(map(PowerGroup, *zip(*groups, strict=True))), switches)
 
 
 def read_changes(path: Path) -> list[Change]:

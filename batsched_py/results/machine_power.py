@@ -71,11 +71,6 @@ def _list_watts(power: ProcessorPower) -> Watts:
 
 
 def format_changes(changes: Sequence[Change]) -> str:
-    """Return the text of a ``PREFIX_power.csv``.
-
-    >>> print(format_changes([(30.0, ProcessorSet.interval(0, 4), "switching_off")]), end="")
-    time,processors,state
-    30.000000,0-3,switching_off
-    """
+    """Return the text of a ``PREFIX_power.csv``."""
     rows = ((f"{time:.6f}", to_text(processors), state) for time, processors, state in changes)
     return "".join(map(make_csv_line, [("time", "processors", "state"), *rows]))

@@ -18,18 +18,9 @@ from batsched_py.protocol.dilated_jobs import PLACED, RUNS_AS, find_original
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
 from batsched_py.results.batsim5_tables import convert_jobs, make_schedule
 from batsched_py.results.job_table import MEASURED, JobTable, Mask
-from batsched_py.results.jobs_file import (
-    JobKey,
-    add_power,
-    make_job_keys,
-    read_changes,
-    read_columns,
-    read_jobs,
-)
-from batsched_py.results.machine_power import POWER, MachinePower
-from batsched_py.results.run_files import SCHEDULE, find_beside, parse_summary
+from batsched_py.results.jobs_file import JobKey, make_job_keys, read_columns, read_jobs
+from batsched_py.results.run_files import SCHEDULE, parse_summary
 from batsched_py.workload.grid_sites import GridSites
-from batsched_py.workload.processor_power import PowerGroups
 
 
 class BatsimOutput:
@@ -37,20 +28,13 @@ class BatsimOutput:
 
     Batsim's fields stay as it wrote them, to the digit, except that jobs that users withdrew are
     not called rejected. The output of ``batsim5`` is converted to the form of Batsim 4.2. ``sites``
-    and ``power`` are those of the machine. Raises :class:`SimulationError` for files that are
+    are those of the machine, none if it is one. Raises :class:`SimulationError` for files that are
     missing or not Batsim's.
     """
 
     nb_messages: int | None = None
 
-    def __init__(
-        self,
-        folder: Path,
-        sites: GridSites = (),
-        power: PowerGroups = (),
-        *,
-        batsim5: bool = False,
-    ) -> None:
+    def __init__(self, folder: Path, sites: GridSites = (), *, batsim5: bool = False) -> None:
         path = folder / "out_jobs.csv"
         schedule_path = folder / f"out_{SCHEDULE if batsim5 else 'schedule.csv'}"
         try:
@@ -78,10 +62,6 @@ class BatsimOutput:
                 wanted = "nb_computing_machines, as Batsim 5 writes it"
             raise SimulationError(f"{schedule_path}: expected {wanted}") from None
         self.table: JobTable = msgspec.structs.replace(table, nb_processors=self.nb_processors)
-        if power:
-            switches = find_beside(path, POWER[1:])
-            changes = () if switches is None else read_changes(switches)
-            self.table = add_power(self.table, MachinePower(power, changes))
         """All jobs as numpy columns, in order of completion."""
 
     def _submitted(self) -> list[JobKey]:
