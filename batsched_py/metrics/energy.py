@@ -70,7 +70,8 @@ class MachineEnergy:
         watts = power.sum_watts(sizes, lambda: sets)
         of_jobs = jobs.watts[:, [0, 1, 1, 1, 1]]  # in the last three states they are never
         groups = [group.processors for group in power.groups]
-        idle = power.sum_watts(list(map(len, groups)), lambda: groups)[:, 1].sum()
+        nbs = np.array(list(map(len, groups)), np.float64)
+        idle = power.sum_watts(nbs, lambda: groups)[:, 1].sum()
         self._watts = np.concatenate([watts, of_jobs, of_jobs]).T
         self._sizes = np.concatenate([sizes, jobs.size, jobs.size])
         self._idle = (nb, idle if power.size == nb else float("nan"))

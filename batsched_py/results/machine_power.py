@@ -63,7 +63,7 @@ class MachinePower(msgspec.Struct, frozen=True):
 
 def _list_watts(power: ProcessorPower) -> Watts:
     """Return the watts of a processor in each of :data:`STATES`, nan where they are unknown."""
-    switched = [0.0, 0.0, 0.0]
+    switched = np.zeros(3)
     if power.can_sleep:
         joules = np.array([power.asleep_watts, power.off_joules, power.on_joules], np.float64)
         switched = joules / np.array([1.0, power.off_seconds, power.on_seconds], np.float64)
