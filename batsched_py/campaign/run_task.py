@@ -142,7 +142,8 @@ def _log(path: str, seen: Version, skip_bad_lines: bool) -> SwfLog:
 
 def _tables(result: Result) -> Files:
     contents = (result.jobs_csv(), result.output.schedule_csv())
-    return {f"{PREFIX}{name}": text.encode() for name, text in zip(TABLES, contents, strict=True)}
+    tables = dict(zip(TABLES, contents, strict=True)) | result.further_tables()
+    return {f"{PREFIX}{name}": text.encode() for name, text in tables.items()}
 
 
 def _check_unchanged(task: Task) -> None:

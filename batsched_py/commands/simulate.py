@@ -218,6 +218,10 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
         value = overall[name]
         shown = "-" if value is None else f"{value / scale:.3f} {unit}".rstrip()
         print(f"{name.replace('_', ' ')}: {shown}")
+    if energy := overall.get("energy"):
+        parts = ("idle", "asleep", "switching")
+        shares = (f"{name} {overall[f'energy_{name}'] / energy:.0%}" for name in parts)
+        print(f"energy: {energy / 1e6:.3f} MJ ({', '.join(shares)})".replace("%", " %"))
     if summary := result.settings.get("user_statistics", {}).get("summary"):
         print(one_line(str(summary)))
     print("wrote " + ", ".join(str(path) for path in paths))

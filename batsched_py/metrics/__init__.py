@@ -19,7 +19,7 @@ table that it gets.
 
 from __future__ import annotations
 
-from batsched_py.metrics.energy import EqualHosts, busy_within
+from batsched_py.metrics.energy import EqualHosts, MachineEnergy, busy_within
 from batsched_py.metrics.machine import makespan, queue_length_distribution, window, windows
 from batsched_py.metrics.registry import COUNTS, METRICS, Metric, overall, per_site, per_user
 from batsched_py.metrics.saturation import backlog_growth, saturated
@@ -35,6 +35,7 @@ __all__ = [
     "METRICS",
     "EqualHosts",
     "JobTable",
+    "MachineEnergy",
     "Metric",
     "backlog_growth",
     "busy_within",

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.metrics import (
+    energy,
     lateness,
     machine,
     saturation,
@@ -46,7 +47,7 @@ class Metric(msgspec.Struct, frozen=True):
     """Its names in papers, which are not unique."""
     needs_machine: bool = False
     """Whether it is defined only with :attr:`JobTable.nb_processors`."""
-    only_with: Literal["", "sites", "withdrawals", "deadlines"] = ""
+    only_with: Literal["", "sites", "withdrawals", "deadlines", "power"] = ""
     """What it is about; :func:`overall` leaves it out for tables that have none."""
     of_machine: bool = False
     """Whether it is over all jobs of a table, and not only :attr:`JobTable.only_measured`."""
@@ -77,6 +78,7 @@ class Metric(msgspec.Struct, frozen=True):
             "sites": table.sites,
             "withdrawals": len(table.withdrawal),
             "deadlines": len(table.on_time),
+            "power": table.power is not None,
         }
         return bool(there.get(self.only_with, True))
 
@@ -93,7 +95,7 @@ class Metric(msgspec.Struct, frozen=True):
             return None
         if self.needs_machine and rows.nb_processors is None:
             return None
-        if self.only_with == "sites" and not rows.sites:
+        if self.only_with in ("sites", "power") and not self.is_about(rows):
             return None
         with np.errstate(divide="ignore", invalid="ignore"):  # infinities become None
             value = self.compute(rows)
@@ -163,6 +165,9 @@ _ALL = (
     Metric(withdrawals.mean_waiting_time_of_all, WAITED, only_with="withdrawals"),
     Metric(withdrawals.restricted_mean_wait, WAITED, only_with="withdrawals"),
     Metric(withdrawals.deadline_met_share, WITH_DEADLINE, only_with="deadlines"),
+    # Energy; processors that sleep
+    *(Metric(of_power, RAN, only_with="power", of_machine=True) for of_power in energy.METRICS),
+    Metric(waiting.mean_waking, RAN, only_with="power"),
 )
 
 METRICS: dict[str, Metric] = {metric.compute.__name__: metric for metric in _ALL}
@@ -223,6 +228,14 @@ _MEANINGS = {
     "mean_waiting_time_of_all": "mean time from submission to start or withdrawal",
     "restricted_mean_wait": "mean wait for a start by Kaplan-Meier, waits up to 7 days",
     "deadline_met_share": "share of jobs with a deadline that ended well by then",
+    "energy": "energy of all processors",
+    "energy_computing": "energy of processors while jobs run on them",
+    "energy_idle": "energy of idle processors",
+    "energy_asleep": "energy of sleeping processors",
+    "energy_switching": "energy of switching processors off and on",
+    "energy_saved_share": "share of the energy that is saved since processors sleep",
+    "nb_switches": "number of switches of processors, off and on",
+    "mean_waking": "mean time in which a job waits for its processors to be switched on",
 }
 
 _PER_USER = ("mean_waiting_time", "mean_lateness", "relative_lateness", "additional_lateness")
@@ -234,15 +247,16 @@ _PER_SITE = (
     "mean_lateness",
 )
 _OF_PARTS = {
-    name: METRICS[name] for name in ("nb_withdrawn", "withdrawn_share", "deadline_met_share")
+    name: METRICS[name]
+    for name in ("nb_withdrawn", "withdrawn_share", "deadline_met_share", "energy_computing")
 }
-"""Metrics of each user and site where any user withdraws a job, or any job has a deadline."""
+"""Metrics of each user and site of tables that have what they are about."""
 
 
 def overall(table: JobTable) -> dict[str, float | int | None]:
     """Return every metric of the whole table, None where it is not defined, and the counts.
 
-    Metrics about sites, withdrawals or deadlines are left out of tables without any.
+    Metrics about sites, withdrawals, deadlines or power are left out of tables without any.
     Counts and metrics are over :attr:`JobTable.only_measured`, those of the machine over all jobs.
     """
     rows = table.only_measured

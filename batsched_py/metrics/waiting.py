@@ -29,6 +29,14 @@ def max_waiting_time(table: JobTable) -> float:
     return float(np.nanmax(table.waiting))
 
 
+def mean_waking(table: JobTable) -> float:
+    """Mean part of ``s - a`` in which processors of the job are switched on.
+
+    Unit: s. Source: this project.
+    """
+    return _mean(table.only_ran.waking)
+
+
 def mean_turnaround_time(table: JobTable) -> float:
     """ART: mean of ``r = f - a``.
 

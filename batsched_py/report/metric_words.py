@@ -46,6 +46,7 @@ FURTHER = (
     *("multi_site_job_share", "multi_site_area_share", "away_area_share"),
     *("withdrawn_work_share", "withdrawn_wait_share", "mean_waiting_time_of_withdrawn"),
     *("mean_waiting_time_of_all", "deadline_met_share"),
+    *("energy", "energy_saved_share", "mean_waking"),
 )
 _MISLEADS = (
     "their mean waiting time alone misleads. Users who wait longer submit later, and so shorten "
@@ -133,6 +134,9 @@ _WORDS = {
         "deadlines met",
         "Jobs that ended well by their deadline, as a share of the jobs with a deadline.",
     ),
+    "energy": ("energy", "Of all processors, from 0 to the last end."),
+    "energy_saved_share": ("energy saved", "Compared with the same schedule and all awake."),
+    "mean_waking": ("mean waking time", "Part of the waiting time while processors switch on."),
 }
 """By metric: the name that reports show, and its meaning in a sentence."""
 _BETTER = {
@@ -272,6 +276,8 @@ def _shown(name: str, values: pd.Series[float]) -> ShownMetric:
     if unit == "s":
         scale, unit = choose_time_unit(values)
         return ShownMetric(name, title, unit, scale)
+    if unit == "J":
+        return ShownMetric(name, title, "MJ", 1e6)
     if name in ("utilisation", "loss_of_capacity") or name.endswith("_share"):
         return ShownMetric(name, title, "%", 0.01, 1)
     return ShownMetric(name, title, "" if unit == "1" else unit)

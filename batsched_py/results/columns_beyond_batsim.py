@@ -18,7 +18,7 @@ from batsched_py.files.packed_rows import PackedBatches
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import SECONDS
 from batsched_py.protocol.dilated_jobs import make_placed_id
-from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS, WITHDRAWAL
+from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS, WAKING, WITHDRAWAL
 from batsched_py.results.job_table import RARE, Column, Mask
 from batsched_py.simulator.ended_jobs import DescribedJobs
 from batsched_py.workload.workload import DYNAMIC, ORIGINAL_SUBMISSION
@@ -99,11 +99,11 @@ class UsersTable:
         self._packed: PackedBatches[list[list[str]]] = PackedBatches()
         self._latest: list[tuple[str, m.JobDescription]] = []
         self._carried: set[str] = set()
-        self._withdrawn: dict[str, float] = {}
-        """When users withdrew jobs, by their ids."""
+        self._seconds: dict[str, dict[str, float]] = {WITHDRAWAL: {}, WAKING: {}}
+        """Times of jobs that decisions have, by their columns and ids."""
 
     def observe(self, message: m.Message, reply: m.Message) -> None:
-        """Add the jobs that a message or its reply submits, and note those that users withdraw."""
+        """Add the jobs of a message or its reply; note withdrawals, and waits for sleepers."""
         for event in (*message.events, *reply.events):
             if isinstance(event, m.JobSubmitted | m.RegisterJob) and event.job_id not in self._seen:
                 self._seen.add(event.job_id)
@@ -111,18 +111,20 @@ class UsersTable:
                 if len(self._latest) == _BATCH:
                     self._packed.append(self._take_latest())
             elif isinstance(event, m.RejectJob) and event.withdrawn:
-                self._withdrawn[event.job_id] = event.timestamp
+                self._seconds[WITHDRAWAL][event.job_id] = event.timestamp
+            elif isinstance(event, m.ExecuteJob) and (waking := getattr(event, "waking", 0.0)):
+                self._seconds[WAKING][event.job_id] = waking
 
     def csv(self) -> str:
         """Return the text of ``PREFIX_users.csv``."""
         batches = [*self._packed, self._take_latest()]
         names = ("job_id", "workload_name", *ADDED_COLUMNS, *FURTHER_COLUMNS)
-        if self._withdrawn:
-            self._carried.add(WITHDRAWAL)
+        for name in filter(self._seconds.get, self._seconds):
+            self._carried.add(name)
             for batch in batches:
                 ids = map("!".join, zip(batch[1], batch[0], strict=True))
-                times = np.array([self._withdrawn.get(job_id, nan) for job_id in ids])
-                batch[names.index(WITHDRAWAL)] = six_decimals(times)
+                times = np.array([self._seconds[name].get(job_id, nan) for job_id in ids])
+                batch[names.index(name)] = six_decimals(times)
         shown = [name in self._carried or name not in FURTHER_COLUMNS for name in names]
         lines = [make_csv_line(compress(names, shown))]
         for batch in batches:

@@ -11,8 +11,9 @@ from sys import intern
 import msgspec
 import numpy as np
 
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.protocol.batsim_jobs_columns import SUCCESS
-from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS, WITHDRAWAL
+from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS, WAKING, WITHDRAWAL
 from batsched_py.results import columns_beyond_batsim
 from batsched_py.results.job_table import (
     MEASURED,
@@ -23,6 +24,7 @@ from batsched_py.results.job_table import (
     compute_requested_work,
     mark_on_time,
 )
+from batsched_py.results.machine_power import MachinePower
 from batsched_py.simulator.ended_jobs import IN_MEMORY, EndedJobs, iterate_columns
 from batsched_py.simulator.files.output_files import Summary, format_schedule_csv, make_lines
 from batsched_py.simulator.outcome import Outcome
@@ -37,6 +39,8 @@ class EmbeddedOutput:
         self._sites = sites
         self.nb_messages: int | None = outcome.nb_messages
         self.nb_processors = outcome.nb_processors
+        self.power: MachinePower | None = None
+        """To be set before the table is made."""
 
     @cached_property
     def table(self) -> JobTable:
@@ -49,7 +53,13 @@ class EmbeddedOutput:
             rare["requested"] = self._column(_compute_requested_work)
         if "deadline" in columns.carried:
             rare["on_time"] = self._column(_mark_on_time)
-        return msgspec.structs.replace(table, **rare) if rare else table
+        if WAKING in columns.carried:
+            rare[WAKING] = np.nan_to_num(self._column(lambda jobs: _numbers(jobs, WAKING)))
+        table = msgspec.structs.replace(table, **rare) if rare else table
+        return table if self.power is None else table.with_power(self.power, self._allocated)
+
+    def _allocated(self) -> list[ProcessorSet]:
+        return [alloc for some in self._ended() for alloc in some.merge_forms().alloc]
 
     def _column(self, of_jobs: Callable[[EndedJobs], Column]) -> Column:
         """Return a column that few runs have, in a pass of its own over all jobs."""
@@ -117,9 +127,13 @@ def _compute_requested_work(jobs: EndedJobs) -> Column:
 
 
 def _mark_on_time(jobs: EndedJobs) -> Column:
-    deadlines = [extra.get("deadline") if extra else None for extra in jobs.extra]
     succeeded = np.array([state == SUCCESS for state in jobs.final_state], dtype=np.bool_)
-    return mark_on_time(np.array(deadlines, np.float64), jobs.finish, succeeded)
+    return mark_on_time(_numbers(jobs, "deadline"), jobs.finish, succeeded)
+
+
+def _numbers(jobs: EndedJobs, name: str) -> Column:
+    values = [extra.get(name) if extra else None for extra in jobs.extra]
+    return np.array(values, np.float64)
 
 
 class _GrowingColumns:

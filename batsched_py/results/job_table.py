@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from batsched_py.protocol.batsim_jobs_columns import (
     PROCESSORS,
 )
 from batsched_py.protocol.own_job_fields import ADDED_COLUMNS, FURTHER_COLUMNS
+from batsched_py.results.machine_power import MachinePower
 from batsched_py.workload.grid_sites import GridSites
 
 if TYPE_CHECKING:
@@ -67,6 +69,12 @@ class JobTable(msgspec.Struct, dict=True):
     on_time: Column = msgspec.field(default_factory=lambda: np.empty(0))
     """1 if the job ended well by its deadline, 0 if not, nan without one; empty without deadlines.
     """
+    waking: Column = msgspec.field(default_factory=lambda: np.empty(0))
+    """The part of the waiting time in which processors of the job were switched on; mostly 0."""
+    power: MachinePower | None = None
+    """The power of the processors and their switches, None if they are unknown."""
+    watts: Column = msgspec.field(default_factory=lambda: np.empty((0, 2)))
+    """The watts of each job's processors, computing and idle; shape (n, 2), empty without power."""
     numbers: dict[str, Column] = {}
     """All columns of numbers of the ``_jobs.csv`` that the table was read from, by their names
     there, nan where empty; none if it was not read, or if its rows were selected."""
@@ -84,6 +92,8 @@ class JobTable(msgspec.Struct, dict=True):
             self.rare = np.zeros(len(self.submit), dtype=np.bool_)
         if not len(self.measured):
             self.measured = ~self.rare
+        if not len(self.waking):
+            self.waking = np.zeros(len(self.submit))
         if not len(self.home):
             self.home = np.full(len(self.submit), NO_HOME, dtype=np.int16)
             self.on_site = np.zeros((len(self.submit), len(self.sites)), dtype=np.uint16)
@@ -100,6 +110,17 @@ class JobTable(msgspec.Struct, dict=True):
         begin, end = float(self.submit.min()) + warm_up, float(self.submit.max()) - cool_down
         inside = (self.submit >= begin) & (self.submit <= end)
         return msgspec.structs.replace(self, measured=self.measured & inside)
+
+    def with_power(
+        self, power: MachinePower, allocated: Callable[[], Sequence[ProcessorSet]]
+    ) -> JobTable:
+        """Return the table with the power of the machine, and the watts of each job.
+
+        ``allocated`` returns the jobs' processors; it is called only if these differ in power.
+        """
+        unknown = 0.0 if power.size == self.nb_processors else np.nan
+        watts = power.sum_watts(self.size, allocated)[:, :2] + unknown
+        return msgspec.structs.replace(self, power=power, watts=watts)
 
     @cached_property
     def only_measured(self) -> JobTable:
@@ -227,6 +248,7 @@ class JobTable(msgspec.Struct, dict=True):
 _BY_JOB = (
     *("submit", "start", "finish", "execution", "size", "original_submit"),
     *("rare", "measured", "home", "on_site", "withdrawal", "requested", "on_time"),
+    *("waking", "watts"),
 )
 """The columns of a table that are numpy arrays."""
 

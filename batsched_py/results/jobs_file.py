@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import compress, islice
 from math import isfinite, nan
 from pathlib import Path
@@ -13,12 +13,13 @@ from sys import intern
 
 import numpy as np
 
-from batsched_py.errors import InputError, ProtocolError, located
+from batsched_py.errors import BatschedError, InputError, ProtocolError, located
 from batsched_py.files.readers import csv_rows, numbered_csv_rows, read_text
-from batsched_py.processors.sets import NO_PROCESSORS, from_text
-from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, TEXT, WITHDRAWN
+from batsched_py.options.setting_fields import parse_limits
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
+from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, SECONDS, TEXT, WITHDRAWN
 from batsched_py.protocol.dilated_jobs import PLACED, find_original, is_replaced
-from batsched_py.protocol.own_job_fields import WITHDRAWAL
+from batsched_py.protocol.own_job_fields import WAKING, WITHDRAWAL
 from batsched_py.results.batsim5_tables import convert_jobs
 from batsched_py.results.job_table import (
     COLUMNS,
@@ -30,9 +31,12 @@ from batsched_py.results.job_table import (
     compute_requested_work,
     mark_on_time,
 )
-from batsched_py.results.run_files import SUFFIX, find_beside, read_sites_of_run
+from batsched_py.results.machine_power import CHANGES, POWER, Change, MachinePower
+from batsched_py.results.run_files import SUFFIX, find_beside, read_settings, read_sites_of_run
+from batsched_py.results.whole_run import RUN_JSON, is_named
 from batsched_py.support.old_names import hint_old_name
 from batsched_py.workload.grid_sites import HOME, GridSites
+from batsched_py.workload.processor_power import PowerGroup, PowerGroups, ProcessorPower
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
 _TIMES = ("starting_time", "execution_time", "finish_time")
@@ -77,10 +81,11 @@ def read_jobs(
         numbers, texts = _each_job_once(numbers, texts)
         _check_header(path, [*numbers, *texts], needed)
         sites = read_sites_of_run(path) if sites is None else sites
-        return _table(numbers, texts, nb_processors, needed, sites)
+        table = _table(numbers, texts, nb_processors, needed, sites)
     except (ValueError, ProtocolError) as error:
         _raise_first_fault(path, text, [n for n in needed if n != "user" or users is None])
         raise InputError(f"{path}: {error}") from None
+    return _add_stored_power(table, path)
 
 
 def parse_jobs(
@@ -164,6 +169,7 @@ def _table(
     if "deadline" in numbers:
         succeeded = table.number_column("success") == 1
         table.on_time = mark_on_time(numbers["deadline"], finish, succeeded)
+    table.waking = np.nan_to_num(numbers.get(WAKING, np.zeros(len(submit))))
     return _with_sites(table, sites) if sites else table
 
 
@@ -190,10 +196,54 @@ def _add_withdrawals(table: JobTable, state: list[str]) -> None:
 
 def _with_sites(table: JobTable, sites: GridSites) -> JobTable:
     columns = SiteColumns(sites)
-    places, ran = table.texts["allocated_resources"], table.ran.tolist()
-    for home, place, did_run in zip(table.text_column(HOME), places, ran, strict=True):
-        columns.add(home, from_text(place) if did_run and place else NO_PROCESSORS)
+    for home, processors in zip(table.text_column(HOME), _allocated(table), strict=True):
+        columns.add(home, processors)
     return columns.added_to(table)
+
+
+def _allocated(table: JobTable) -> list[ProcessorSet]:
+    places, ran = table.text_column("allocated_resources"), table.ran.tolist()
+    return [
+        from_text(place) if did_run and place else NO_PROCESSORS
+        for place, did_run in zip(places, ran, strict=True)
+    ]
+
+
+def add_power(table: JobTable, groups: PowerGroups, switches: Path | None) -> JobTable:
+    """Return a table that was read with the power of the machine.
+
+    ``switches`` is the ``PREFIX_power.csv``, None if there is none. Raises :class:`InputError`.
+    """
+    changes = () if switches is None else read_changes(switches)
+    return table.with_power(MachinePower(groups, changes), partial(_allocated, table))
+
+
+def _add_stored_power(table: JobTable, path: Path) -> JobTable:
+    """Return the table with the power that ``PREFIX_run.json`` has, if it has any."""
+    stored, run = read_settings(path).get("power"), find_beside(path, RUN_JSON[1:])
+    if not stored or run is None:
+        return table
+    with located(run, BatschedError, InputError):
+        groups = [
+            (from_text(at), parse_limits(at, of, ProcessorPower)) for at, of in stored.items()
+        ]
+    switches = find_beside(path, POWER[1:])
+    if switches is not None and not is_named(switches, run):  # of an earlier run
+        switches = None
+    return add_power(table, tuple(map(PowerGroup, *zip(*groups, strict=True))), switches)
+
+
+def read_changes(path: Path) -> list[Change]:
+    """Read a ``PREFIX_power.csv``; raises :class:`InputError`."""
+    try:
+        numbers, texts = read_columns(io.StringIO(read_text(path)), {"time": SECONDS}, path)
+        times, states = numbers["time"], texts["state"]
+        ascending = np.isfinite(times) & (np.diff(times, prepend=0.0) >= 0)
+        if not ascending.all() or not CHANGES.keys() >= {*states}:
+            raise ValueError(f"expected times that ascend, and states of {', '.join(CHANGES)}")
+        return list(zip(times.tolist(), map(from_text, texts["processors"]), states, strict=True))
+    except (ValueError, KeyError, ProtocolError) as error:
+        raise InputError(f"{path}: {error}; expected time, processors and state") from None
 
 
 def _add_columns(users: Path, numbers: Numbers, texts: Texts) -> None:

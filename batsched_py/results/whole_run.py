@@ -101,6 +101,7 @@ class _Described(_Files):
 
     run: dict[str, Any] = {}
     input: dict[str, Any] = {}
+    power: dict[str, str] = {}
     metrics: _Measured | None = None
     notes: list[str] = []
     nb_processors: Annotated[int, msgspec.Meta(ge=1, le=MOST_PROCESSORS)] | None = None

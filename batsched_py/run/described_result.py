@@ -38,6 +38,7 @@ def describe_result(
     cool-down leave nothing to measure.
     """
     run, machine, workload = resolved.run, resolved.machine, resolved.workload
+    power = output.table.power
     counted: dict[str, Any] = {"statistics": None}
     fault = None
     if details is None:
@@ -56,6 +57,7 @@ def describe_result(
         "rules": copy_containers(workload.rules),
         "nb_processors": output.nb_processors,
         **({"sites": to_stored_sites(machine.sites)} if machine.sites else {}),
+        **({} if power is None else {"power": power.stored}),
         **({"partitions": make_partition_texts(machine.description)} if run.machine else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,

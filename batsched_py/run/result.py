@@ -16,6 +16,7 @@ from batsched_py.files.writers import encode_lines, put_in_place, write_parts, w
 from batsched_py.metrics import machine, registry
 from batsched_py.results.job_table import JobTable, Mask
 from batsched_py.results.jobs_file import parse_jobs
+from batsched_py.results.machine_power import POWER, Change, format_changes
 from batsched_py.results.whole_run import (
     EXCHANGE,
     RUN_JSON,
@@ -211,6 +212,15 @@ class Result:
         return self.table_as_written().frame()
 
     @property
+    def power_changes(self) -> list[Change]:
+        """When processors were switched: time (s), processors, and the state that they entered.
+
+        States are ``switching_off``, ``asleep``, ``switching_on`` and ``awake``.
+        """
+        power = self.table.power
+        return [] if power is None else list(power.changes)
+
+    @property
     def notes(self) -> list[str]:
         """Sentences on jobs and input that were dropped, refused or unused."""
         return list(self.settings.get("notes", []))
@@ -231,7 +241,9 @@ class Result:
         """Return the table that ``PREFIX_jobs.csv`` would give: all columns, with six decimals."""
         if self.table.texts:  # it was read
             return self.table
-        return parse_jobs(self.jobs_lines(), self.output.nb_processors, self.output.table.sites)
+        table = parse_jobs(self.jobs_lines(), self.output.nb_processors, self.output.table.sites)
+        power, watts = self.table.power, self.table.watts
+        return msgspec.structs.replace(table, power=power, watts=watts)
 
     def jobs_lines(self) -> Iterator[str]:
         """Yield the lines of ``PREFIX_jobs.csv``."""
@@ -241,12 +253,17 @@ class Result:
         """Return the text of ``PREFIX_jobs.csv``."""
         return "".join(self.jobs_lines())
 
+    def further_tables(self) -> dict[str, str]:
+        """Return the texts of tables that few runs have, by their names after PREFIX."""
+        return {POWER: format_changes(changes)} if (changes := self.power_changes) else {}
+
     def write(self, prefix: str | Path) -> list[Path]:
         """Write ``PREFIX_jobs.csv``, ``PREFIX_schedule.csv``, ``PREFIX_run.json``; return them.
 
-        Each file is written whole or not at all; missing folders are made. The last one names the
-        others, and the recorded messages if they are in ``PREFIX_exchange.jsonl``, by which
-        readers know whether all are whole: :mod:`batsched_py.results.whole_run`.
+        If processors were switched, write ``PREFIX_power.csv`` too. Each file is written whole or
+        not at all; missing folders are made. The last one names the others, and the recorded
+        messages if they are in ``PREFIX_exchange.jsonl``, by which readers know whether all are
+        whole: :mod:`batsched_py.results.whole_run`.
         """
         jobs, schedule, run = (Path(f"{prefix}{name}") for name in (*TABLES, RUN_JSON))
         parts, summary = DigestedParts(encode_lines(self.jobs_lines())), self.output.schedule_csv()
@@ -260,8 +277,12 @@ class Result:
         write_whole(schedule, summary)
         tables = (parts.named, NamedFile.of(summary.encode()))
         files = dict(zip(TABLES, tables, strict=True)) | files
+        further = self.further_tables()
+        for name, text in further.items():
+            write_whole(f"{prefix}{name}", text)
+            files[name] = NamedFile.of(text.encode())
         write_sealed(run, description, files)
-        return [jobs, schedule, run]
+        return [jobs, schedule, *(Path(f"{prefix}{name}") for name in further), run]
 
     def run_json(self, further: Mapping[str, Any] | None = None) -> bytes:
         """Return the content of ``PREFIX_run.json``, with ``further`` keys and without its seal."""

@@ -20,6 +20,7 @@ from batsched_py.model.user_model import UserModel, makes_up_jobs
 from batsched_py.plugins.isolated_run import isolate
 from batsched_py.plugins.plugins import EXTERNAL, RIGID
 from batsched_py.results.embedded_output import EmbeddedOutput
+from batsched_py.results.machine_power import MachinePower
 from batsched_py.run.described_result import describe_result, make_stored_run
 from batsched_py.run.make_process import check_limits, make_driver
 from batsched_py.run.progress import describe_progress, show_progress
@@ -193,9 +194,11 @@ def _execute(
     details: dict[str, Any] | None = None
     begin = time.perf_counter()
     if run.backend == EMBEDDED:
-        output: Output = _embedded(
-            resolved, nodes, system, folder, part, progress, registers=registers
-        )
+        embedded = _embedded(resolved, nodes, system, folder, part, progress, registers=registers)
+        if machine.power and isinstance(system, System):
+            sleepers = system.machine.sleepers
+            embedded.power = MachinePower(machine.power, sleepers.changes if sleepers else ())
+        output: Output = embedded
         plugin_notes += [] if isinstance(system, System) else system.notes
     else:
         from batsched_py.run.backends.dispatch import run_outside

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from batsched_py.decision_process import DecisionProcess
     from batsched_py.model.user_model import UserModel
     from batsched_py.protocol.messages import SimulationBegins
+    from batsched_py.results.machine_power import Change
     from batsched_py.transport import Partner
     from batsched_py.workload import Workload
 
@@ -194,6 +195,11 @@ class SchedulerMaker:
     def users(self) -> UserModel | None:
         """The users of the simulation, None if there are none."""
         return self.process.users
+
+    def list_power_changes(self) -> Sequence[Change]:
+        """Return when processors were switched off and on."""
+        sleepers = self.process.machine.sleepers
+        return sleepers.changes if sleepers else ()
 
     def describe_progress(self) -> str:
         """Return the progress of the simulation in words."""

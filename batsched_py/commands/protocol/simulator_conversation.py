@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from batsched_py.model.user_model import UserModel
     from batsched_py.protocol import messages as m
     from batsched_py.results.columns_beyond_batsim import UsersTable
+    from batsched_py.results.machine_power import Change
     from batsched_py.transport import Partner
     from batsched_py.transport.conversation import ExchangeObserver
 
@@ -104,6 +105,9 @@ class PartnerMaker(Protocol):
     def __call__(self, begins: m.SimulationBegins) -> Partner:
         """Return what answers the messages."""
 
+    def list_power_changes(self) -> Sequence[Change]:
+        """Return when processors were switched off and on."""
+
     def read_request(self, text: str) -> dict[str, bool]:
         """Return the features to request from a Batsim 5 that was started with ``text``."""
 
@@ -161,6 +165,10 @@ def converse(make_maker: Callable[[str, ExitStack], PartnerMaker], around: Surro
             ignore_stop_signals()
     if table is not None:
         write_whole(f"{prefix}_users.csv", table.csv())
+        if changes := make.list_power_changes():
+            from batsched_py.results.machine_power import format_changes
+
+            write_whole(f"{prefix}_power.csv", format_changes(changes))
     _say_summary(make.users, around)
     around.say(f"the simulation ended at {conversation.now:f} s")
 

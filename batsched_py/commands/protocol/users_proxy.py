@@ -26,6 +26,7 @@ from batsched_py.support.terminal_text import say
 if TYPE_CHECKING:
     from batsched_py.model.user_model import UserModel
     from batsched_py.protocol.messages import SimulationBegins
+    from batsched_py.results.machine_power import Change
     from batsched_py.run.external_scheduler import ExternalScheduler
     from batsched_py.transport import Partner
     from batsched_py.workload import Workload
@@ -149,6 +150,7 @@ class _Proxy:
             note=say,
             watch=watch,
         )
+        self.list_power_changes: Callable[[], list[Change]] = list
         self.read_request = self._external.read_request
         self.describe_progress = self._external.describe_progress
         self.find_stuck_jobs = self._external.find_stuck_jobs

@@ -15,6 +15,9 @@ from batsched_py.files.readers import read_text
 from batsched_py.files.writers import find_temporary_folder, locked, write_whole
 from batsched_py.options.setting_fields import arguments, format_json
 from batsched_py.plugins.plugins import EXTERNAL
+from batsched_py.results.jobs_file import add_power
+from batsched_py.results.machine_power import POWER
+from batsched_py.results.run_files import find_beside
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
 from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_side, socket_folder
@@ -85,6 +88,9 @@ def run_outside(
             scheduler += ["--clock", f"{workload.unix_start_time!r}@{workload.time_zone}"]
         run_side_by_side(scheduler, batsim, folder, run.timeouts, progress)
         output = BatsimOutput(folder.outputs, machine.sites, batsim5=batsim5)
+        if machine.power and run.scheduler != EXTERNAL:
+            switches = find_beside(folder.outputs / "out_jobs.csv", POWER[1:])
+            output.table = add_power(output.table, machine.power, switches)
         commands = read_text(folder.root / "commands.sh")
         if root is None:
             shutil.rmtree(place, ignore_errors=True)
