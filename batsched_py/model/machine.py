@@ -107,8 +107,9 @@ class Machine(Site):
             taken = self._pool.take_lowest(job.size)
         else:
             taken = self._take_free(job)
-        if sleepers is not None and sleepers.away.size:
+        if sleepers is not None:
             now = sleepers.ready_at(taken)
+            sleepers.note_busy(taken)
         if dilated:
             job.dilation, job.transfer = float(dilation), float(transfer)
             job.expected_end = now + job.lasts(job.dilation, job.transfer)

@@ -6,7 +6,6 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
-from batsched_py.processors.last_times import LastTimes
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 
 if TYPE_CHECKING:
@@ -71,21 +70,33 @@ class Sleepers:
         """Seconds from the beginning of a switch off to the end of the switch on after it."""
         self.changes: list[tuple[float, ProcessorSet, str]] = []
         """Time, processors and new state: switching_off, asleep, switching_on or awake."""
-        self._idle = LastTimes(machine)
-        self._idle.note(0.0, machine)
+        self._idle: Times = [(0.0, machine)]
+        """When processors became idle, ascending; some of them may be busy or away."""
         self._requests: dict[tuple[bool, float], ProcessorSet] = {}
+
+    def note_busy(self, processors: ProcessorSet) -> None:
+        """Note that processors are not idle any more."""
+        left = ((since, some - processors) for since, some in self._idle)
+        self._idle = [each for each in left if each[1]]
 
     def note_idle(self, processors: ProcessorSet) -> None:
         """Note that processors become idle now."""
-        self._idle.note(self.now, processors)
+        self.note_busy(processors)
+        if self._idle and self._idle[-1][0] == self.now:
+            processors |= self._idle.pop()[1]
+        self._idle.append((self.now, processors))
 
     def idle_since(self) -> Times:
-        """Return when processors last became idle, the latest first, whatever they do now."""
-        return self._idle.all()
+        """Return when the processors that are idle now became so, the latest first.
+
+        Others may be among them: intersect each set with :attr:`.Site.idle`.
+        """
+        return self._idle[::-1]
 
     def switch_off(self, processors: ProcessorSet) -> None:
         """Switch off processors that are idle."""
         self.away |= processors
+        self.note_busy(processors)
         for group, off, _ in self._groups:
             self._switch(processors & group, False, off)
 

@@ -27,14 +27,10 @@ class LastTimes:
 
     def all(self) -> list[tuple[float, ProcessorSet]]:
         """Return pairs of a last time and its machines, the latest time first."""
-        unseen = ProcessorPool(self._all)
-        last: list[tuple[float, ProcessorSet]] = []
+        unseen, last = ProcessorPool(self._all), []
         for time, machines in sorted(self._noted, key=itemgetter(0), reverse=True):
             if new := unseen.intersect(machines):
-                if last and last[-1][0] == time:
-                    last[-1] = (time, last[-1][1] | new)
-                else:
-                    last.append((time, new))
+                last.append((time, new))
                 unseen.take(new)
                 if not unseen:
                     break

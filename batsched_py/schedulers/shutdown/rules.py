@@ -39,6 +39,7 @@ class IdleRule:
 
     def __init__(self, options: Shutdown, outages: Iterable[Outage] = ()) -> None:
         self._options = options
+        self._does_nothing = options == Shutdown()
         self._outages = [outage for outage in outages if outage.planned]
         self._next = options.period or -inf
         """When to look for processors to switch off (seconds); -inf: at every event."""
@@ -48,7 +49,7 @@ class IdleRule:
         self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
     ) -> Decisions:
         """Yield decisions for the instant ``now`` (seconds); only a call if a simulation begins."""
-        if machine.sleepers is None or self._options == Shutdown():
+        if machine.sleepers is None or self._does_nothing:
             return
         find = cache(lambda: [*p.find_promises(now, queue, machine, policy, self._outages)])
         for promise in find() if machine.sleepers.away.size and queue else ():
