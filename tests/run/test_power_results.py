@@ -99,11 +99,17 @@ def test_the_metrics_belong_together(result: Result) -> None:
 
 
 def test_an_earlier_table_of_switches_is_not_read(tmp_path: Path) -> None:
-    """Where a run that switched nothing has replaced one that did."""
+    """Where a run that switched nothing has replaced one that did; a table of others stays."""
+    switches = tmp_path / "out_power.csv"
     simulate("sample", power=POWER, **SLEEPY).write(tmp_path / "out")
     awake = simulate("sample", power=POWER, first=300)
     assert awake.power_changes == []
+    assert switches.exists()
     assert len(awake.write(tmp_path / "out")) == 3
+    assert not switches.exists()
+    switches.write_text("time,processors,state\n0.000000,0-63,switching_off\n")
+    awake.write(tmp_path / "out")
+    assert switches.exists()
     loaded = Result.load(tmp_path / "out")
     assert loaded.power_changes == []
     assert loaded.table.power is not None
