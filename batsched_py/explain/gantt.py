@@ -12,7 +12,7 @@ from batsched_py.errors import InputError
 from batsched_py.explain.job_history import Life
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import find_overtakers
-from batsched_py.figures.run_figures import JobsOfRun, draw_schedule
+from batsched_py.figures.run_figures import JobsOfRun, draw_schedule, draw_sleep
 from batsched_py.figures.step_charts import Chart
 from batsched_py.figures.time_axis import TimeAxis
 from batsched_py.options.durations import format_exact_duration
@@ -59,7 +59,9 @@ def draw_job(watch: Watch, margin: float) -> Chart:
     there = [role for role in _FILLS if role in set(bars["colour"])]
     fills = alt.Scale(domain=there, range=[_FILLS[role] for role in there])
     colour = alt.Color("colour:N", title=None, scale=fills)
+    changes = [] if watch.sleepers is None else watch.sleepers.changes
     layers = [
+        *draw_sleep(changes, axis, begin, end),
         schedule.properties(title="").encode(color=colour, stroke=alt.value(palette.BLACK)),
         *_waiting(bars[bars["colour"] == EXPLAINED], times[2:], watch.nb_processors),
         *_labels(bars, times[:2], watch.nb_processors),

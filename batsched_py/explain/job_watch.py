@@ -12,6 +12,8 @@ from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue import WaitingQueue
+from batsched_py.model.site import Site
+from batsched_py.model.sleepers import Sleepers
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, WITHDRAWN
@@ -36,6 +38,7 @@ class Happened(msgspec.Struct, frozen=True, omit_defaults=True):
     called: bool = False
     """A call came that the policy or the users had asked for."""
     machine_changed: bool = False
+    """Processors failed, came back, or were switched on or off."""
 
 
 class Pass(msgspec.Struct, frozen=True):
@@ -48,12 +51,15 @@ class Pass(msgspec.Struct, frozen=True):
     happened: Happened
     needs_end_of: list[str]
     """For the head: the running jobs that must end before its reservation, the last one last."""
+    ready: float | None = None
+    """When it would begin if it were started now, if it would wake processors (seconds)."""
 
 
 class Started(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The start of the watched job, and what led to it."""
+    """The decision to start the watched job, and what led to it."""
 
     time: float
+    """Of the decision, seconds; the job begins then, unless processors must be woken for it."""
     free: int
     """Free processors when the policy began to decide."""
     happened: Happened
@@ -67,6 +73,8 @@ class Started(msgspec.Struct, frozen=True, omit_defaults=True):
     """The time of this reservation."""
     sites: dict[str, int] = {}
     """The number of its processors on each site, if the machine has sites."""
+    waking_until: float | None = None
+    """When the last of its processors should be awake, None if all are (seconds)."""
 
 
 class Watch:
@@ -86,6 +94,8 @@ class Watch:
         self._happened = Happened()
         self._head: str | None = None  # who had the reservation after the last pass
         self._seen = 0
+        self._bound: set[str] = set()
+        """Jobs whose processors are being woken."""
         self._queue = WaitingQueue()
         self._machine = Machine(0)
 
@@ -93,6 +103,11 @@ class Watch:
     def life(self) -> Life | None:
         """The watched job, None before its submission."""
         return self.jobs.get(self._wanted)
+
+    @property
+    def sleepers(self) -> Sleepers | None:
+        """The sleeping processors, None if none can sleep."""
+        return self._machine.sleepers
 
     def has_seen_all(self, now: float) -> bool:
         """Return whether the replay may stop: the job and the margin after it have ended."""
@@ -122,6 +137,8 @@ class Watch:
                 called = True
             elif isinstance(event, m.Notify):
                 changed = changed or event.type.startswith("event_machine_")
+            elif isinstance(event, m.ResourceStateChanged):
+                changed = True
         self._happened = Happened(ended, submitted, called, changed)
 
     def note_pass(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
@@ -135,8 +152,14 @@ class Watch:
         if job is None or job.state is not JobState.WAITING:
             return
         held = self._held(job)
-        needs = _counts_on(job, held, machine) if held.why == "head" else []
-        self.passes.append(Pass(now, held, len(queue), self._happened, needs))
+        part = next(
+            (site for site in machine.sites if held.site and site.name == held.site), machine
+        )
+        needs = _counts_on(job, held, part) if held.why == "head" else []
+        ready = part.begins(job.size)
+        woken = ready if now < ready < inf else None
+        self.passes.append(Pass(now, held, len(queue), self._happened, needs, woken))
+        self.started = None  # processors that it was bound to may have failed
         self._head = job.id if held.why == "head" else held.by
 
     def note_reply(self, message: m.Message, reply: m.Message) -> None:
@@ -161,8 +184,19 @@ class Watch:
                 job.transfer = event.job.extra.get("transfer", 0.0)
             elif isinstance(event, m.RegisterJob):
                 self._happened.submitted.append(event.job_id)
+        started = [name for name in started if name not in self._bound]
+        if self._machine.sleepers is not None:
+            started += self._note_bound()
         if self._wanted in started:
             self._note_start(started)
+
+    def _note_bound(self) -> list[str]:
+        """Note the jobs whose processors are being woken, and return those that are new."""
+        jobs = [job for job in self._machine.releases() if self.jobs[job.id].start is None]
+        for job in jobs:
+            self.jobs[job.id].processors = job.processors
+        before, self._bound = self._bound, {job.id for job in jobs}
+        return [job.id for job in jobs if job.id not in before]
 
     def _note_submission(self, now: float, job: m.JobDescription) -> None:
         if job.id in self.jobs or is_placed(job.id):
@@ -186,6 +220,7 @@ class Watch:
             behind=head.id if head is not None and backfilled else None,
             reservation=until if backfilled else inf,
             sites={name: len(share) for name, share in shares.items() if name and share},
+            waking_until=job.start_time if job.id in self._bound else None,
         )
 
     def _reservation(self) -> tuple[Job | None, float]:
@@ -220,15 +255,16 @@ class Watch:
         return WaitingReason(*map(to_python, msgspec.structs.astuple(answer)))
 
 
-def _counts_on(job: Job, held: WaitingReason, machine: Machine) -> list[str]:
+def _counts_on(job: Job, held: WaitingReason, part: Site) -> list[str]:
     """Return the running jobs whose expected ends make room for the head by its reservation."""
     if held.until == inf:
         return []
-    part = next((site for site in machine.sites if held.site and site.name == held.site), machine)
-    free, needed = part.free, []
-    for expected_end, freed, _, other in part.expected_releases():
+    free, releases = part.outlook()
+    needed = []
+    for expected_end, freed, _, other in releases:
         if free >= job.size or expected_end > held.until:
             break
         free += freed
-        needed.append(other.id)
+        if other is not None:
+            needed.append(other.id)
     return needed

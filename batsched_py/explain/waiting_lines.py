@@ -46,6 +46,8 @@ class Line(msgspec.Struct, omit_defaults=True):
     lasts: float | None = None
     """Seconds that it would have run in the first place where it fits, if known."""
     needs_end_of: list[str] = []
+    ready: float | None = None
+    """When it would have begun in the first place, if it would have woken processors (seconds)."""
     moved_from: float | None = None
     """When the start was planned before."""
     moved_by: Happened | None = None
@@ -86,6 +88,7 @@ def explain_job(watch: Watch, policy: str, most: int) -> Explanation:
     life = watch.life
     assert life is not None  # find_job knew it
     left = next((time for time in (life.start, life.end) if time is not None), watch.now)
+    decided = left if watch.started is None else watch.started.time
     return Explanation(
         job=life.id,
         size=life.size,
@@ -101,7 +104,7 @@ def explain_job(watch: Watch, policy: str, most: int) -> Explanation:
         waited=left - life.submit_time,
         log_end=watch.now,
         overtaken_by=find_overtakers(watch.jobs, life, left),
-        held=merge_passes(watch.passes, left, most),
+        held=merge_passes(watch.passes, decided, most),
         started=watch.started,
         extra=life.extra,
         dilation=None if life.dilation == 1 else life.dilation,
@@ -177,6 +180,7 @@ def _line(group: list[Pass], end: float, before: Pass | None) -> Line:
         site=last.held.site,
         lasts=first.held.lasts,
         needs_end_of=last.needs_end_of,
+        ready=first.ready,
         moved_from=moved_from,
         moved_by=first.happened if moved_from is not None else None,
     )

@@ -93,6 +93,8 @@ def _rejection(found: Explanation) -> str:
         )
     if found.extra.keys() & {*RESERVATION}:
         return f"it asked for an advance reservation, but {found.policy} had no room at that time"
+    if found.started is not None:
+        return f"{found.policy} ended it while its processors were being woken"
     return f"{found.policy} rejected it without a reason (it may be over a limit, for example)"
 
 
@@ -100,7 +102,8 @@ def _rejection(found: Explanation) -> str:
 
 
 def _needed(found: Explanation, line: Line) -> str:
-    return f"{_processors(found.size)} needed, {_between(line.free)} free"
+    awake = "" if line.ready is None else f", enough of them awake at {format_time(line.ready)}"
+    return f"{_processors(found.size)} needed, {_between(line.free)} free{awake}"
 
 
 def _place(line: Line) -> str:
@@ -129,7 +132,8 @@ def _reserved(found: Explanation, line: Line) -> str:
     if line.until[1] == inf:
         holder = f"the start of {list_names(line.by)}, at an unknown time"
     there = " there" if line.site else ""
-    end = line.begin + (found.estimate if line.lasts is None else line.lasts)
+    begin = line.begin if line.ready is None else line.ready
+    end = begin + (found.estimate if line.lasts is None else line.lasts)
     ends = f"it would run until {format_time(end)}" if end < inf else "its run time is unknown"
     return (
         f"fits into the {_between(line.free)} free processors, but would delay {holder}: "
@@ -209,8 +213,11 @@ def _when(happened: Happened) -> str:
 
 
 def _start(found: Explanation, started: Started) -> Iterator[str]:
-    place = f"on processors {found.processors}"
-    yield f"started at {format_time(started.time)} {place}: {_cause(found, started)}"
+    what = f"started at {format_time(started.time)} on processors {found.processors}"
+    if started.waking_until is not None:
+        what = f"bound to {found.processors} at {format_time(started.time)}, waking until "
+        what += format_time(started.waking_until)
+    yield f"{what}: {_cause(found, started)}"
     if placed := _placed(found, started):
         yield f"  placed {placed}"
     if started.behind is not None:
