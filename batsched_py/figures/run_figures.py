@@ -136,7 +136,7 @@ def draw_sleep(
     greys = alt.Scale(domain=[_ASLEEP, _SWITCHED], range=list(palette.SLEEP))
     rectangles: Chart = alt.Chart(data).mark_rect(clip=True)
     layer = rectangles.encode(
-        x=axis.encode_x("time"),
+        x=axis.encode_x("time").scale(zero=False),  # else the whole schedule begins at 0
         x2=alt.X2("until"),
         y=alt.Y("low:Q"),
         y2=alt.Y2("high"),

@@ -185,6 +185,9 @@ def test_sleeping_processors_are_those_drawn() -> None:
     assert svg(schedule & used), "both can be moved and picked from in one figure"
     part = draw_schedule(run, begin=4.5, end=5.5).layer[0].data
     assert sorted(part["time"]) == [4.5, 4.5, 5]
+    spec = draw_schedule(run, begin=4.5, end=5.5, unit="seconds").to_dict()
+    (x,) = (of for of in vl_convert.vegalite_to_vega(spec)["scales"] if of["name"] == "x")
+    assert (x["zero"], x["domain"]) == (False, [4.5, 5.5])
     dates = JobsOfRun(SLEPT, {"nb_processors": 4, "unix_start_time": 0}, CHANGES)
     assert svg(draw_schedule(dates) & draw_utilisation(dates))
 
