@@ -19,7 +19,6 @@ __all__ = [
     "PURPLE",
     "RECORDED",
     "SKY",
-    "SLEEP",
     "VERMILION",
 ]
 
@@ -37,8 +36,6 @@ RECORDED = "#888888"
 """Of what is a standard of comparison: recorded jobs, rigid replay."""
 BEHIND = "#B0B0B0"
 """Of areas behind the lines."""
-SLEEP = ("#E8E8E8", "#CCCCCC")
-"""Of processors that are asleep, and that are being switched on or off."""
 LINES = "#777777"
 """Of diagonals, and where nothing differs."""
 CHANGES = ("#2166AC", "#999999", "#B35806")

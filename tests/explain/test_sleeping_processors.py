@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from batsched_py import Decision, Easy, Fcfs, Kill, Machine, Scheduler, SwitchOff, WaitingQueue
+from batsched_py import Decision, Fcfs, Kill, Machine, Scheduler, SwitchOff, WaitingQueue
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import draw_job
 from batsched_py.explain.job_watch import Ended, Watch
