@@ -12,7 +12,6 @@ from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.site import Site
 from batsched_py.model.sleepers import Sleepers
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
@@ -51,8 +50,6 @@ class Pass(msgspec.Struct, frozen=True):
     happened: Happened
     needs_end_of: list[str]
     """For the head: the running jobs that must end before its reservation, the last one last."""
-    ready: float | None = None
-    """When it would begin if it were started now, if it would wake processors (seconds)."""
 
 
 class Started(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -152,13 +149,8 @@ class Watch:
         if job is None or job.state is not JobState.WAITING:
             return
         held = self._held(job)
-        part = next(
-            (site for site in machine.sites if held.site and site.name == held.site), machine
-        )
-        needs = _counts_on(job, held, part) if held.why == "head" else []
-        ready = part.begins(job.size)
-        woken = ready if now < ready < inf else None
-        self.passes.append(Pass(now, held, len(queue), self._happened, needs, woken))
+        needs = _counts_on(job, held, machine) if held.why == "head" else []
+        self.passes.append(Pass(now, held, len(queue), self._happened, needs))
         self.started = None  # processors that it was bound to may have failed
         self._head = job.id if held.why == "head" else held.by
 
@@ -255,12 +247,12 @@ class Watch:
         return WaitingReason(*map(to_python, msgspec.structs.astuple(answer)))
 
 
-def _counts_on(job: Job, held: WaitingReason, part: Site) -> list[str]:
+def _counts_on(job: Job, held: WaitingReason, machine: Machine) -> list[str]:
     """Return the running jobs whose expected ends make room for the head by its reservation."""
     if held.until == inf:
         return []
-    free, releases = part.outlook()
-    needed = []
+    part = next((site for site in machine.sites if held.site and site.name == held.site), machine)
+    (free, releases), needed = part.outlook(), []
     for expected_end, freed, _, other in releases:
         if free >= job.size or expected_end > held.until:
             break

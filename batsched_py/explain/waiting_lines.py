@@ -46,8 +46,6 @@ class Line(msgspec.Struct, omit_defaults=True):
     lasts: float | None = None
     """Seconds that it would have run in the first place where it fits, if known."""
     needs_end_of: list[str] = []
-    ready: float | None = None
-    """When it would have begun in the first place, if it would have woken processors (seconds)."""
     moved_from: float | None = None
     """When the start was planned before."""
     moved_by: Happened | None = None
@@ -180,7 +178,6 @@ def _line(group: list[Pass], end: float, before: Pass | None) -> Line:
         site=last.held.site,
         lasts=first.held.lasts,
         needs_end_of=last.needs_end_of,
-        ready=first.ready,
         moved_from=moved_from,
         moved_by=first.happened if moved_from is not None else None,
     )

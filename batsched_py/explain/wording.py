@@ -102,8 +102,7 @@ def _rejection(found: Explanation) -> str:
 
 
 def _needed(found: Explanation, line: Line) -> str:
-    awake = "" if line.ready is None else f", enough of them awake at {format_time(line.ready)}"
-    return f"{_processors(found.size)} needed, {_between(line.free)} free{awake}"
+    return f"{_processors(found.size)} needed, {_between(line.free)} free"
 
 
 def _place(line: Line) -> str:
@@ -132,8 +131,7 @@ def _reserved(found: Explanation, line: Line) -> str:
     if line.until[1] == inf:
         holder = f"the start of {list_names(line.by)}, at an unknown time"
     there = " there" if line.site else ""
-    begin = line.begin if line.ready is None else line.ready
-    end = begin + (found.estimate if line.lasts is None else line.lasts)
+    end = line.begin + (found.estimate if line.lasts is None else line.lasts)
     ends = f"it would run until {format_time(end)}" if end < inf else "its run time is unknown"
     return (
         f"fits into the {_between(line.free)} free processors, but would delay {holder}: "

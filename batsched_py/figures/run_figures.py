@@ -133,7 +133,7 @@ def draw_sleep(
     times = {"time": axis.to_axis(since), "until": axis.to_axis(until)}
     data = pd.DataFrame({**times, "state": state, "low": first - 0.5, "high": last + 0.5})
     title = "processors" if len(longest) == len(rows) else f"longest {len(longest):,} sleeps"
-    greys = alt.Scale(domain=[_ASLEEP, _SWITCHED], range=["#E8E8E8", "#CCCCCC"])
+    greys = alt.Scale(domain=[_ASLEEP, _SWITCHED], range=["#E1E7EE", "#BAC6D2"])
     rectangles: Chart = alt.Chart(data).mark_rect(clip=True)
     layer = rectangles.encode(
         x=axis.encode_x("time").scale(zero=False),  # else the whole schedule begins at 0
