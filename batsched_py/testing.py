@@ -30,10 +30,11 @@ same time come in the order of their names::
 Processors that were switched have rows that begin with ``@``, those of equal history a common one:
 ``z`` is asleep, ``s`` being switched off or on. Here B waits until two of three have been woken::
 
-    A 1  |####
-    B 2  |         ...##
-    @1   |     szzzsss
-    @2   |szzzzzzzzzzzzz
+    A 1 |####
+    B 2 |         ...##
+    @0  |    szzzzsss
+    @1  |szzzzzzzzsss
+    @2  |szzzzzzzzzzzzz
 
 For longer schedules there are :class:`DrawnJob`, :func:`workload`, :func:`run` and :func:`starts`,
 and :func:`check_machine` for drawn (random) ones. Nothing here needs pytest.
