@@ -141,7 +141,7 @@ def test_processors_that_sleep() -> None:
     """The drawing of the docstring; one processor is drawn wrong, and one that never sleeps."""
     options = {"power": "off_seconds=1,on_seconds=3", "shutdown": "idle_time=0"}
     assert_drawing(Fcfs(), SLEEPS, processors=3, **options)
-    assert dedent(SLEEPS).strip("\n") in dedent(testing.__doc__ or "")
+    assert SLEEPS in (testing.__doc__ or "")
     with pytest.raises(AssertionError) as raised:
         assert_drawing(
             Fcfs(), SLEEPS.replace("szzzzs", " szzzs") + "@3 |z", processors=3, **options
