@@ -55,8 +55,8 @@ from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.user_model import EndedJob, UserModel, Withdraw
 from batsched_py.options.option_values import one_of
 from batsched_py.processors.sets import ProcessorSet, to_text
-from batsched_py.processors.sleep_spells import find_spells
 from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, REJECTED, WITHDRAWN
+from batsched_py.results.machine_power import find_spells
 from batsched_py.schedulers.shutdown.rules import make_rule
 from batsched_py.schedulers.shutdown.settings import parse_shutdown
 from batsched_py.simulator.ended_jobs import merge_forms

@@ -28,10 +28,10 @@ from batsched_py.figures.chart_files import show_charts_offline
 from batsched_py.figures.step_charts import MOST_STEPS, Chart, StepLayers, Steps
 from batsched_py.figures.time_axis import TimeAxis, TimeOptions
 from batsched_py.processors.sets import from_text
-from batsched_py.processors.sleep_spells import PowerChange, find_spells
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, NEVER_RAN, WITHDRAWN
 from batsched_py.protocol.own_job_fields import WITHDRAWAL
 from batsched_py.results.jobs_file import count_processors
+from batsched_py.results.machine_power import Change, find_spells
 from batsched_py.support import palette
 from batsched_py.support.step_functions import Array, Intervals
 from batsched_py.units import DAY, HOUR, WEEK
@@ -64,7 +64,7 @@ class JobsOfRun(msgspec.Struct, frozen=True, eq=False):
     """A row for each job with the columns of ``_jobs.csv``, times in seconds."""
     settings: dict[str, Any]
     """``nb_processors``; ``unix_start_time`` and ``time_zone`` if they are known."""
-    power_changes: Sequence[PowerChange] = ()
+    power_changes: Sequence[Change] = ()
     """When processors were switched off and on, ascending."""
 
 
@@ -112,9 +112,7 @@ def draw_schedule(
     return _finished(chart, "Schedule", notes, draw_sleep(run.power_changes, axis, begin, end))
 
 
-def draw_sleep(
-    changes: Sequence[PowerChange], axis: TimeAxis, begin: float, end: float
-) -> list[Chart]:
+def draw_sleep(changes: Sequence[Change], axis: TimeAxis, begin: float, end: float) -> list[Chart]:
     """Draw the processors that sleep or are being switched in a window, as grey rectangles.
 
     Returns a layer for a schedule, or none if no processor does. Of too many rectangles, those

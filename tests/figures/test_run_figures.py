@@ -28,7 +28,7 @@ from batsched_py.figures.run_figures import (
 )
 from batsched_py.figures.step_charts import PARTS, Steps
 from batsched_py.processors.sets import ProcessorSet, from_text
-from batsched_py.processors.sleep_spells import find_spells
+from batsched_py.results.machine_power import find_spells
 from batsched_py.support.step_functions import Intervals
 from batsched_py.units import DAY, HOUR
 
