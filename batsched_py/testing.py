@@ -171,16 +171,11 @@ def run(
         )
     machine = make_grid(parts, speed) if parts else make_homogeneous(load.nb_res, speed)
     each, rule = parse_power(power), parse_shutdown(shutdown)
+    switching = rule and make_rule(rule)
     groups = () if each is None else (PowerGroup(ProcessorSet.interval(0, load.nb_res), each),)
-    machine = add_pstates(machine, groups)
-    simulator = Simulator(machine, [load] if users is None else [], options)
+    simulator = Simulator(add_pstates(machine, groups), [load] if users is None else [], options)
     process = DecisionProcess(
-        scheduler,
-        users,
-        sites=parts,
-        speed_factor=speed,
-        power=groups,
-        shutdown=rule and make_rule(rule),
+        scheduler, users, sites=parts, speed_factor=speed, power=groups, shutdown=switching
     )
     outcome = simulator.run(process.answer)
     if (sleepers := process.machine.sleepers) is not None:

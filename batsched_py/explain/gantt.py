@@ -59,9 +59,8 @@ def draw_job(watch: Watch, margin: float) -> Chart:
     there = [role for role in _FILLS if role in set(bars["colour"])]
     fills = alt.Scale(domain=there, range=[_FILLS[role] for role in there])
     colour = alt.Color("colour:N", title=None, scale=fills)
-    changes = [] if watch.sleepers is None else watch.sleepers.changes
     layers = [
-        *draw_sleep(changes, axis, begin, end),
+        *draw_sleep(watch.power_changes, axis, begin, end),
         schedule.properties(title="").encode(color=colour, stroke=alt.value(palette.BLACK)),
         *_waiting(bars[bars["colour"] == EXPLAINED], times[2:], watch.nb_processors),
         *_labels(bars, times[:2], watch.nb_processors),

@@ -12,11 +12,11 @@ from batsched_py.model.job import Job, JobState
 from batsched_py.model.machine import Machine
 from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.model.sleepers import Sleepers
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, WITHDRAWN
 from batsched_py.protocol.dilated_jobs import find_original_id, is_placed
+from batsched_py.results.machine_power import Change
 from batsched_py.support.json_values import to_python
 
 
@@ -81,6 +81,7 @@ class Watch:
         self.jobs: dict[str, Life] = {}
         """All jobs that were submitted so far, by id."""
         self.nb_processors = 0
+        self.power_changes: list[Change] = []
         self.passes: list[Pass] = []
         self.started: Started | None = None
         self.now = 0.0
@@ -100,11 +101,6 @@ class Watch:
     def life(self) -> Life | None:
         """The watched job, None before its submission."""
         return self.jobs.get(self._wanted)
-
-    @property
-    def sleepers(self) -> Sleepers | None:
-        """The sleeping processors, None if none can sleep."""
-        return self._machine.sleepers
 
     def has_seen_all(self, now: float) -> bool:
         """Return whether the replay may stop: the job and the margin after it have ended."""
@@ -177,7 +173,8 @@ class Watch:
             elif isinstance(event, m.RegisterJob):
                 self._happened.submitted.append(event.job_id)
         started = [name for name in started if name not in self._bound]
-        if self._machine.sleepers is not None:
+        if (sleepers := self._machine.sleepers) is not None:
+            self.power_changes = sleepers.changes
             started += self._note_bound()
         if self._wanted in started:
             self._note_start(started)
