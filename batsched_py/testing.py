@@ -27,6 +27,15 @@ same time come in the order of their names::
     B 4 | ....w####
     C 1 |  ########
 
+Processors that were switched have rows that begin with ``@``, those of equal history a common one:
+``z`` is asleep, ``s`` being switched off or on. Here B waits until two of three have been woken::
+
+    A 1 |####
+    B 2 |         ...##
+    @0  |    szzzzsss
+    @1  |szzzzzzzzsss
+    @2  |szzzzzzzzzzzzz
+
 For longer schedules there are :class:`DrawnJob`, :func:`workload`, :func:`run` and :func:`starts`,
 and :func:`check_machine` for drawn (random) ones. Nothing here needs pytest.
 """
@@ -45,13 +54,18 @@ from batsched_py.errors import UsageError
 from batsched_py.model.policy import Scheduler, may_dilate
 from batsched_py.model.user_model import EndedJob, UserModel, Withdraw
 from batsched_py.options.option_values import one_of
+from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, REJECTED, WITHDRAWN
+from batsched_py.results.machine_power import find_spells
+from batsched_py.schedulers.shutdown.rules import make_rule
+from batsched_py.schedulers.shutdown.settings import parse_shutdown
 from batsched_py.simulator.ended_jobs import merge_forms
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import SimulatedJob
-from batsched_py.simulator.platform.hosts import make_grid, make_homogeneous
+from batsched_py.simulator.platform.hosts import add_pstates, make_grid, make_homogeneous
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.grid_sites import HOME, nb_processors, parse_sites
+from batsched_py.workload.processor_power import PowerGroup, parse_power
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 __all__ = [
@@ -68,6 +82,7 @@ _ROW = re.compile(r" *(?P<name>\S*) +(?P<size>\d+) *\|(?P<line>.*)")
 _LINE = re.compile(
     r"(?P<before> *)(?P<waits>\.*)(?:(?P<sign>[xw])|(?P<withdrawn>w?)(?P<runs>#+)(?P<rest>-*|~)) *"
 )
+_SIGNS = {"asleep": "z", "switching_off": "s", "switching_on": "s"}
 _STARTS, _IS_REJECTED, _IS_WITHDRAWN = "starts", "is rejected", "is withdrawn"
 Fate = tuple[str, float | None]
 """What happens to a waiting job, and when (seconds; None: at any time)."""
@@ -132,12 +147,14 @@ def run(
     shake: int | None = None,
     each_event: bool = False,
     sites: str | None = None,
+    power: str | None = None,
+    shutdown: str | None = None,
 ) -> Outcome:
     """Simulate ``load`` on its machine, or on the ``sites``, such as ``west:96,east:128@1.5``.
 
     With ``users`` their jobs run instead of the workload's. ``speed`` multiplies that of the
-    processors; ``shake``, ``each_event`` and ``sites`` are those of :func:`batsched_py.simulate`,
-    where the sites have as many processors as the machine of ``load``.
+    processors; ``shake`` and all others are those of :func:`batsched_py.simulate`, where the sites
+    have as many processors as the machine of ``load``.
     """
     parts = () if sites is None else parse_sites(sites)
     options = Options(
@@ -145,6 +162,7 @@ def run(
         profile_reuse=True,
         shake=shake,
         each_event=each_event,
+        switching=power is not None,
     )
     if parts and nb_processors(parts) != load.nb_res:
         raise UsageError(
@@ -152,9 +170,17 @@ def run(
             f"{load.nb_res}"
         )
     machine = make_grid(parts, speed) if parts else make_homogeneous(load.nb_res, speed)
-    simulator = Simulator(machine, [load] if users is None else [], options)
-    process = DecisionProcess(scheduler, users, sites=parts, speed_factor=speed)
-    return simulator.run(process.answer)
+    each, rule = parse_power(power), parse_shutdown(shutdown)
+    switching = rule and make_rule(rule)
+    groups = () if each is None else (PowerGroup(ProcessorSet.interval(0, load.nb_res), each),)
+    simulator = Simulator(add_pstates(machine, groups), [load] if users is None else [], options)
+    process = DecisionProcess(
+        scheduler, users, sites=parts, speed_factor=speed, power=groups, shutdown=switching
+    )
+    outcome = simulator.run(process.answer)
+    if (sleepers := process.machine.sleepers) is not None:
+        outcome.changes = sleepers.changes
+    return outcome
 
 
 def starts(outcome: Outcome) -> list[float | None]:
@@ -175,33 +201,43 @@ def check_machine(outcome: Outcome) -> None:
 
 
 def assert_drawing(
-    scheduler: Scheduler, expected: str, *, processors: int, seconds_per_column: float = 1.0
+    scheduler: Scheduler,
+    expected: str,
+    *,
+    processors: int,
+    seconds_per_column: float = 1.0,
+    **options: Any,
 ) -> None:
     """Run the jobs of a drawing under ``scheduler``; assert that it gives the drawn schedule.
 
-    Raises :class:`AssertionError` with both drawings and the starts that differ, and
-    :class:`UsageError` for a text that is not a drawing.
+    Options of :func:`run` may follow. Raises :class:`AssertionError` with both drawings and the
+    starts that differ, and :class:`UsageError` for a text that is not a drawing.
     """
     lines = [line for line in dedent(expected).splitlines() if line.strip()]
     scales = [line for line in lines if line.lstrip()[0] == "|"]  # lines without a job
-    rows = [_read(line, seconds_per_column) for line in lines if line not in scales]
+    sleep = [line for line in lines if line.lstrip()[0] == "@"]
+    rows = [_read(line, seconds_per_column) for line in lines if line not in (*scales, *sleep)]
     if not rows:
         raise UsageError("the drawing has no rows: expected at least one, such as 'A 3 | ..####--'")
     names = [name for name, _, _ in rows]
     load = workload([job for _, job, _ in rows], processors, names=names)
     withdrawals = {name: time for name, _, (what, time) in rows if what == _IS_WITHDRAWN}
     users = _DrawnUsers(load, withdrawals) if withdrawals else None
-    outcome = run(load, scheduler, users)
+    outcome = run(load, scheduler, users, **options)
     got = dict(zip(sorted(names), map(_find_fate, _by_id(outcome)), strict=True))
     wrong = [
         f"{name} {_describe(got[name])}, expected: {_describe(fate)}"
         for name, _, fate in rows
         if got[name] != fate
     ]
+    asleep = _draw_sleep(outcome, seconds_per_column)
+    for line in sleep:
+        label, _, signs = line.strip().partition("|")
+        if (shown := asleep.get(label.strip(), "")) != signs:
+            wrong.append(f"{label.strip()} is {shown!r}, expected: {signs!r}")
     if wrong:
-        drawn = dict(
-            zip(sorted(names), drawing(outcome, seconds_per_column).split("\n"), strict=True)
-        )
+        drawn_rows = drawing(outcome, seconds_per_column).split("\n")
+        drawn = dict(zip(sorted(names), drawn_rows, strict=False))
         raise AssertionError(
             "\n".join(
                 (
@@ -211,6 +247,7 @@ def assert_drawing(
                     "got:",
                     *scales,
                     *(drawn[name] for name in names),
+                    *drawn_rows[len(names) :],
                     *wrong,
                 )
             )
@@ -218,15 +255,31 @@ def assert_drawing(
 
 
 def drawing(outcome: Outcome, seconds_per_column: float = 1.0) -> str:
-    """Draw a schedule, times rounded to columns: jobs in the order of their ids."""
+    """Draw a schedule, times rounded to columns: jobs in the order of their ids, then sleep."""
     jobs = _by_id(outcome)
     names = [job.description.id.rpartition("!")[2] for job in jobs]
     width = max(map(len, names), default=0)
     digits = max((len(str(job.description.size)) for job in jobs), default=0)
-    return "\n".join(
+    rows = [
         f"{name:{width}} {job.description.size:{digits}} |{_line(job, seconds_per_column)}"
         for name, job in zip(names, jobs, strict=True)
-    )
+    ]
+    asleep = _draw_sleep(outcome, seconds_per_column)
+    rows += [f"{label:{width + digits + 1}} |{line}" for label, line in asleep.items()]
+    return "\n".join(rows)
+
+
+def _draw_sleep(outcome: Outcome, seconds: float) -> dict[str, str]:
+    """Return the names and signs of the rows of processors that were switched."""
+    lines: dict[int, str] = {}
+    for begin, end, processors, state in find_spells(outcome.changes, outcome.end):
+        first, last = round(begin / seconds), round(end / seconds)
+        for number in processors:
+            lines[number] = f"{lines.get(number, ''):{first}}{_SIGNS[state] * (last - first)}"
+    alike: dict[str, list[int]] = {}
+    for number, line in sorted(lines.items()):
+        alike.setdefault(line, []).append(number)
+    return {f"@{to_text(ProcessorSet.of(same))}": line for line, same in alike.items()}
 
 
 class _DrawnUsers:

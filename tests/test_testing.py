@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py import Decision, Machine, Start, WaitingQueue
+from batsched_py import Decision, Machine, Start, WaitingQueue, testing
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
@@ -125,6 +125,30 @@ def test_a_withdrawal_that_comes_too_late() -> None:
         assert_drawing(Fcfs(), "A 1 |####\nB 1 |..w\nC 1 |   #", processors=1)
     assert str(raised.value).endswith(
         "A 1 |####\nB 1 |..w\nC 1 |   .#\nC starts at 4 s, expected: starts at 3 s"
+    )
+
+
+SLEEPS = """
+    A 1 |####
+    B 2 |         ...##
+    @0  |    szzzzsss
+    @1  |szzzzzzzzsss
+    @2  |szzzzzzzzzzzzz
+"""
+
+
+def test_processors_that_sleep() -> None:
+    """The drawing of the docstring; one processor is drawn wrong, and one that never sleeps."""
+    options = {"power": "off_seconds=1,on_seconds=3", "shutdown": "idle_time=0"}
+    assert_drawing(Fcfs(), SLEEPS, processors=3, **options)
+    assert SLEEPS in (testing.__doc__ or "")
+    with pytest.raises(AssertionError) as raised:
+        assert_drawing(
+            Fcfs(), SLEEPS.replace("szzzzs", " szzzs") + "@3 |z", processors=3, **options
+        )
+    shown = dedent(SLEEPS).strip("\n")
+    assert str(raised.value).endswith(
+        f"got:\n{shown}\n@0 is '    szzzzsss', expected: '     szzzsss'\n@3 is '', expected: 'z'"
     )
 
 

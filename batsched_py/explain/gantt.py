@@ -12,7 +12,7 @@ from batsched_py.errors import InputError
 from batsched_py.explain.job_history import Life
 from batsched_py.explain.job_watch import Watch
 from batsched_py.explain.waiting_lines import find_overtakers
-from batsched_py.figures.run_figures import JobsOfRun, draw_schedule
+from batsched_py.figures.run_figures import JobsOfRun, draw_schedule, draw_sleep
 from batsched_py.figures.step_charts import Chart
 from batsched_py.figures.time_axis import TimeAxis
 from batsched_py.options.durations import format_exact_duration
@@ -60,6 +60,7 @@ def draw_job(watch: Watch, margin: float) -> Chart:
     fills = alt.Scale(domain=there, range=[_FILLS[role] for role in there])
     colour = alt.Color("colour:N", title=None, scale=fills)
     layers = [
+        *draw_sleep(watch.power_changes, axis, begin, end),
         schedule.properties(title="").encode(color=colour, stroke=alt.value(palette.BLACK)),
         *_waiting(bars[bars["colour"] == EXPLAINED], times[2:], watch.nb_processors),
         *_labels(bars, times[:2], watch.nb_processors),

@@ -16,6 +16,7 @@ from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, WITHDRAWN
 from batsched_py.protocol.dilated_jobs import find_original_id, is_placed
+from batsched_py.results.machine_power import Change
 from batsched_py.support.json_values import to_python
 
 
@@ -36,6 +37,7 @@ class Happened(msgspec.Struct, frozen=True, omit_defaults=True):
     called: bool = False
     """A call came that the policy or the users had asked for."""
     machine_changed: bool = False
+    """Processors failed, came back, or were switched on or off."""
 
 
 class Pass(msgspec.Struct, frozen=True):
@@ -51,9 +53,10 @@ class Pass(msgspec.Struct, frozen=True):
 
 
 class Started(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The start of the watched job, and what led to it."""
+    """The decision to start the watched job, and what led to it."""
 
     time: float
+    """Of the decision, seconds; the job begins then, unless processors must be woken for it."""
     free: int
     """Free processors when the policy began to decide."""
     happened: Happened
@@ -67,6 +70,8 @@ class Started(msgspec.Struct, frozen=True, omit_defaults=True):
     """The time of this reservation."""
     sites: dict[str, int] = {}
     """The number of its processors on each site, if the machine has sites."""
+    waking_until: float | None = None
+    """When the last of its processors should be awake, None if all are (seconds)."""
 
 
 class Watch:
@@ -76,6 +81,7 @@ class Watch:
         self.jobs: dict[str, Life] = {}
         """All jobs that were submitted so far, by id."""
         self.nb_processors = 0
+        self.power_changes: list[Change] = []
         self.passes: list[Pass] = []
         self.started: Started | None = None
         self.now = 0.0
@@ -86,6 +92,8 @@ class Watch:
         self._happened = Happened()
         self._head: str | None = None  # who had the reservation after the last pass
         self._seen = 0
+        self._bound: set[str] = set()
+        """Jobs whose processors are being woken."""
         self._queue = WaitingQueue()
         self._machine = Machine(0)
 
@@ -122,6 +130,8 @@ class Watch:
                 called = True
             elif isinstance(event, m.Notify):
                 changed = changed or event.type.startswith("event_machine_")
+            elif isinstance(event, m.ResourceStateChanged):
+                changed = True
         self._happened = Happened(ended, submitted, called, changed)
 
     def note_pass(self, now: float, queue: WaitingQueue, machine: Machine) -> None:
@@ -137,6 +147,7 @@ class Watch:
         held = self._held(job)
         needs = _counts_on(job, held, machine) if held.why == "head" else []
         self.passes.append(Pass(now, held, len(queue), self._happened, needs))
+        self.started = None  # processors that it was bound to may have failed
         self._head = job.id if held.why == "head" else held.by
 
     def note_reply(self, message: m.Message, reply: m.Message) -> None:
@@ -161,8 +172,20 @@ class Watch:
                 job.transfer = event.job.extra.get("transfer", 0.0)
             elif isinstance(event, m.RegisterJob):
                 self._happened.submitted.append(event.job_id)
+        started = [name for name in started if name not in self._bound]
+        if (sleepers := self._machine.sleepers) is not None:
+            self.power_changes = sleepers.changes
+            started += self._note_bound()
         if self._wanted in started:
             self._note_start(started)
+
+    def _note_bound(self) -> list[str]:
+        """Note the jobs whose processors are being woken, and return those that are new."""
+        jobs = [job for job in self._machine.releases() if self.jobs[job.id].start is None]
+        for job in jobs:
+            self.jobs[job.id].processors = job.processors
+        before, self._bound = self._bound, {job.id for job in jobs}
+        return [job.id for job in jobs if job.id not in before]
 
     def _note_submission(self, now: float, job: m.JobDescription) -> None:
         if job.id in self.jobs or is_placed(job.id):
@@ -186,6 +209,7 @@ class Watch:
             behind=head.id if head is not None and backfilled else None,
             reservation=until if backfilled else inf,
             sites={name: len(share) for name, share in shares.items() if name and share},
+            waking_until=job.start_time if job.id in self._bound else None,
         )
 
     def _reservation(self) -> tuple[Job | None, float]:
@@ -225,10 +249,11 @@ def _counts_on(job: Job, held: WaitingReason, machine: Machine) -> list[str]:
     if held.until == inf:
         return []
     part = next((site for site in machine.sites if held.site and site.name == held.site), machine)
-    free, needed = part.free, []
-    for expected_end, freed, _, other in part.expected_releases():
+    (free, releases), needed = part.outlook(), []
+    for expected_end, freed, _, other in releases:
         if free >= job.size or expected_end > held.until:
             break
         free += freed
-        needed.append(other.id)
+        if other is not None:
+            needed.append(other.id)
     return needed

@@ -86,6 +86,7 @@ def explain_job(watch: Watch, policy: str, most: int) -> Explanation:
     life = watch.life
     assert life is not None  # find_job knew it
     left = next((time for time in (life.start, life.end) if time is not None), watch.now)
+    decided = left if watch.started is None else watch.started.time
     return Explanation(
         job=life.id,
         size=life.size,
@@ -101,7 +102,7 @@ def explain_job(watch: Watch, policy: str, most: int) -> Explanation:
         waited=left - life.submit_time,
         log_end=watch.now,
         overtaken_by=find_overtakers(watch.jobs, life, left),
-        held=merge_passes(watch.passes, left, most),
+        held=merge_passes(watch.passes, decided, most),
         started=watch.started,
         extra=life.extra,
         dilation=None if life.dilation == 1 else life.dilation,

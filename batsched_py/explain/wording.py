@@ -93,6 +93,8 @@ def _rejection(found: Explanation) -> str:
         )
     if found.extra.keys() & {*RESERVATION}:
         return f"it asked for an advance reservation, but {found.policy} had no room at that time"
+    if found.started is not None:
+        return f"{found.policy} ended it while its processors were being woken"
     return f"{found.policy} rejected it without a reason (it may be over a limit, for example)"
 
 
@@ -209,8 +211,11 @@ def _when(happened: Happened) -> str:
 
 
 def _start(found: Explanation, started: Started) -> Iterator[str]:
-    place = f"on processors {found.processors}"
-    yield f"started at {format_time(started.time)} {place}: {_cause(found, started)}"
+    what = f"started at {format_time(started.time)} on processors {found.processors}"
+    if started.waking_until is not None:
+        what = f"bound to {found.processors} at {format_time(started.time)}, waking until "
+        what += format_time(started.waking_until)
+    yield f"{what}: {_cause(found, started)}"
     if placed := _placed(found, started):
         yield f"  placed {placed}"
     if started.behind is not None:

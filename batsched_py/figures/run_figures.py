@@ -12,6 +12,7 @@ sets the width in pixels, or ``"container"``. Notebooks show charts without a ne
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -30,6 +31,7 @@ from batsched_py.processors.sets import from_text
 from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, NEVER_RAN, WITHDRAWN
 from batsched_py.protocol.own_job_fields import WITHDRAWAL
 from batsched_py.results.jobs_file import count_processors
+from batsched_py.results.machine_power import Change, find_spells
 from batsched_py.support import palette
 from batsched_py.support.step_functions import Array, Intervals
 from batsched_py.units import DAY, HOUR, WEEK
@@ -52,6 +54,7 @@ _COLOURED = len(palette.CATEGORIES) - 1
 _CARRIED = ("job_id", "user", "requested_number_of_resources", "allocated_resources", "colour")
 _WHOLE = alt.Axis(tickMinStep=1)
 _UNKNOWN, _OTHERS = "unknown", "others"
+_ASLEEP, _SWITCHED = "asleep", "being switched"
 
 
 class JobsOfRun(msgspec.Struct, frozen=True, eq=False):
@@ -61,6 +64,8 @@ class JobsOfRun(msgspec.Struct, frozen=True, eq=False):
     """A row for each job with the columns of ``_jobs.csv``, times in seconds."""
     settings: dict[str, Any]
     """``nb_processors``; ``unix_start_time`` and ``time_zone`` if they are known."""
+    power_changes: Sequence[Change] = ()
+    """When processors were switched off and on, ascending."""
 
 
 def draw_schedule(
@@ -71,8 +76,9 @@ def draw_schedule(
     ``colour`` is a column of the run's jobs: numbers have a scale; of texts, those with most
     processor-seconds have colours of their own and the others share one; ``job_id`` takes turns;
     None is one colour for all. Without ``begin`` and ``end`` a schedule of too many jobs is shown
-    around the time at which most jobs waited. A click on the legend picks a colour. ``time`` is as
-    in :class:`TimeOptions`. ``data`` has a row for each rectangle, from ``time`` to
+    around the time at which most jobs waited. A click on the legend picks a colour. Behind the
+    jobs, processors that sleep or are being switched are grey. ``time`` is as in
+    :class:`TimeOptions`. ``data`` has a row for each rectangle of a job, from ``time`` to
     ``until``. Raises :class:`UsageError` for a column that is not there.
     """
     jobs = run.jobs
@@ -102,38 +108,86 @@ def draw_schedule(
         picked = alt.selection_point(name="picked", fields=["colour"], bind="legend")
         opacity = alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.15))
         chart = chart.encode(opacity=opacity).add_params(picked)
-    return _finished(chart, "Schedule", _window_notes(ran, begin, end, time))
+    notes = _window_notes(ran, begin, end, time)
+    return _finished(chart, "Schedule", notes, draw_sleep(run.power_changes, axis, begin, end))
+
+
+def draw_sleep(changes: Sequence[Change], axis: TimeAxis, begin: float, end: float) -> list[Chart]:
+    """Draw the processors that sleep or are being switched in a window, as grey rectangles.
+
+    Returns a layer for a schedule, or none if no processor does. Of too many rectangles, those
+    that last longest are drawn, and the legend says so.
+    """
+    rows = [
+        (max(since, begin), until, _ASLEEP if state == _ASLEEP else _SWITCHED, *ends)
+        for since, until, processors, state in find_spells(changes, end)
+        for ends in processors.intervals()
+        if until > begin
+    ]
+    if not rows:
+        return []
+    longest = sorted(rows, key=lambda row: row[0] - row[1])[:MOST_RECTANGLES]
+    since, until, state, first, last = map(np.array, zip(*longest, strict=True))
+    times = {"time": axis.to_axis(since), "until": axis.to_axis(until)}
+    data = pd.DataFrame({**times, "state": state, "low": first - 0.5, "high": last + 0.5})
+    title = "processors" if len(longest) == len(rows) else f"longest {len(longest):,} sleeps"
+    greys = alt.Scale(domain=[_ASLEEP, _SWITCHED], range=["#E1E7EE", "#BAC6D2"])
+    scale = {} if axis.has_dates else {"zero": False}  # else the whole schedule begins at 0
+    rectangles: Chart = alt.Chart(data).mark_rect(clip=True)
+    layer = rectangles.encode(
+        x=axis.encode_x("time").scale(**scale),
+        x2=alt.X2("until"),
+        y=alt.Y("low:Q"),
+        y2=alt.Y2("high"),
+        fill=alt.Fill("state:N", title=title, scale=greys, legend=alt.Legend(orient="top")),
+        tooltip=["state:N", axis.make_tooltip("time", "from"), axis.make_tooltip("until", "until")],
+    )
+    return [layer]
 
 
 def draw_utilisation(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
     """Draw the busy processors, the demand of running and waiting jobs, and the machine's size.
 
-    Demand beyond twice the machine is cut. ``time`` is as in :class:`TimeOptions`. ``data`` has a
-    row for each step: ``time`` and ``until`` as along the axis, ``busy`` and ``demand``.
+    Demand beyond twice the machine is cut. If processors were switched, a line shows how many were
+    ``awake``, neither asleep nor being switched. ``time`` is as in :class:`TimeOptions`. ``data``
+    has a row for each step: ``time`` and ``until`` as along the axis, ``busy`` and ``demand``.
     """
     ran, nb_processors = _that_ran(run.jobs), run.settings["nb_processors"]
     submit, start, finish = _times(ran)
     busy = Intervals(start, finish, _sizes(ran))
     demand = _add_withdrawn(run.jobs, submit, finish, _sizes(ran))
     window = _chosen(np.concatenate([start, demand.begin, demand.end]), time)
-    steps = Steps.from_intervals({"busy": busy, "demand": demand}, *window)
+    functions = {"busy": busy, "demand": demand}
+    if run.power_changes:
+        functions["awake"] = _count_awake(run, *window)
+    steps = Steps.from_intervals(functions, *window)
     notes = steps.notes
     top = max(steps.highest("demand"), nb_processors)
     if top > 2 * nb_processors:
         top = 2 * nb_processors
         notes = [*notes, "demand is cut at twice the machine"]
     colours = {"busy": palette.BLUE, "demand": palette.VERMILION, "machine": palette.BLACK}
+    colours |= {"awake": palette.GREEN} if "awake" in functions else {}
     layers = _layers(run, steps, time, colours)
     y = {"title": "processors", "scale": alt.Scale(domain=[0, top], nice=False)}
     chart = alt.layer(
         layers.draw_area("busy", y),
         layers.draw_line("demand", y, strokeWidth=0.8),
+        *(layers.draw_line(name, y) for name in functions if name == "awake"),
         layers.draw_line("busy", y),
         layers.draw_level("machine", nb_processors, y),
         layers.draw_hover(),
         *layers.draw_names(),
     )
     return _finished(chart, "Utilisation", _notes_of(ran, notes))
+
+
+def _count_awake(run: Result | JobsOfRun, begin: float, end: float) -> Intervals:
+    """Return how many processors neither sleep nor are being switched in a window."""
+    spells = find_spells(run.power_changes, end)
+    rows = [(begin, end, run.settings["nb_processors"])]
+    rows += [(since, until, -processors.size) for since, until, processors, _ in spells]
+    return Intervals(*map(np.array, zip(*rows, strict=True)))
 
 
 def draw_queue(run: Result | JobsOfRun, **time: Unpack[TimeOptions]) -> Chart:
@@ -377,10 +431,15 @@ def _notes_of(ran: pd.DataFrame, notes: list[str]) -> list[str]:
     return notes if len(ran) else ["no job ran"]
 
 
-def _finished(chart: Chart, title: str, notes: list[str]) -> Chart:
+def _finished(chart: Chart, title: str, notes: list[str], behind: Sequence[Chart] = ()) -> Chart:
+    """Return a chart with its title and size that can be moved; ``behind`` are further layers."""
+    chart = chart.interactive(name=f"{title.lower()}_shown", bind_y=False)
+    if behind:  # what can be done to a chart must be in one of its layers
+        data, chart.data = chart.data, alt.Undefined
+        chart = alt.layer(*behind, chart, data=data)
     chart.title = alt.TitleParams(title, subtitle=notes, anchor="start")
     chart.width, chart.height = WIDTH, HEIGHT  # of a new chart: `properties` would copy it first
-    return chart.interactive(name=f"{title.lower()}_shown", bind_y=False)
+    return chart
 
 
 def _widest_window(ran: pd.DataFrame) -> tuple[float, float]:

@@ -122,6 +122,8 @@ def _over_time(result: Result) -> list[Figure]:
     """Return utilisation, queue and submissions as figures of the report."""
     figures = []
     for name, (draw, caption) in _OVER_TIME.items():
+        if result.power_changes and name == "utilisation":
+            caption += " The green line counts the processors that are awake."
         spec = draw(result).properties(width="container").to_dict()
         title = spec.pop("title")  # the report shows it as a heading
         notes = (f"{note[0].upper()}{note[1:]}." for note in title["subtitle"])

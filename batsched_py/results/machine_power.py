@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 import msgspec
@@ -74,3 +74,19 @@ def format_changes(changes: Sequence[Change]) -> str:
     """Return the text of a ``PREFIX_power.csv``."""
     rows = ((f"{time:.6f}", to_text(processors), state) for time, processors, state in changes)
     return "".join(map(make_csv_line, [("time", "processors", "state"), *rows]))
+
+
+def find_spells(
+    changes: Iterable[Change], end: float
+) -> Iterator[tuple[float, float, ProcessorSet, str]]:
+    """Yield begin and end (seconds), processors and state of each spell of sleep before ``end``."""
+    present: list[Change] = []
+    for time, processors, state in changes:
+        left = []
+        for since, some, was in present:
+            if (over := some & processors) and since < min(time, end):
+                yield since, min(time, end), over, was
+            if others := some - processors:
+                left.append((since, others, was))
+        present = left if state == "awake" else [*left, (time, processors, state)]
+    yield from ((since, end, some, was) for since, some, was in present if since < end)

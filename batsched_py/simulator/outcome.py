@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from batsched_py.errors import DeadlockError, SimulationError, describe_waiting_jobs
+from batsched_py.processors.sets import ProcessorSet
 from batsched_py.simulator.jobs import SUBMITTED, SimulatedJob
 from batsched_py.units import UP_TO_LATEST_TIME
 
@@ -29,6 +30,8 @@ class Outcome(msgspec.Struct):
     """The states of the machines, if they were followed."""
     power: PowerManagement | None = None
     """Energy and pstates, if they were accounted for."""
+    changes: Sequence[tuple[float, ProcessorSet, str]] = ()
+    """Times (seconds) at which processors entered a state, where the scheduler knows it."""
 
 
 def make_deadlock_error(

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import InputError, UsageError
+from batsched_py.figures import run_figures
 from batsched_py.figures.chart_files import make_drawable, read_format, render_chart, write_chart
 from batsched_py.figures.run_figures import (
     JobsOfRun,
@@ -26,6 +27,8 @@ from batsched_py.figures.run_figures import (
     draw_utilisation,
 )
 from batsched_py.figures.step_charts import PARTS, Steps
+from batsched_py.processors.sets import ProcessorSet, from_text
+from batsched_py.results.machine_power import find_spells
 from batsched_py.support.step_functions import Intervals
 from batsched_py.units import DAY, HOUR
 
@@ -138,6 +141,91 @@ def test_without_a_job_that_ran_the_axes_are_drawn(jobs: pd.DataFrame) -> None:
 
 def svg(chart: object) -> str:
     return vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])
+
+
+# Processors that sleep ----------------------------------------------------------------------------
+
+# processor 3 | s z z z z w c      switched off (s), asleep (z), woken (w) for c;
+#           2 | b b s z z z z      2 sleeps to the end, and is woken behind it
+#             +-------------
+#               0 1 2 3 4 5 6
+SLEPT = jobs_of(
+    ("b", "u", 0.0, 0.0, 2.0, 1, "2"),
+    ("a", "u", 0.0, 0.0, 6.0, 2, "0-1"),
+    ("c", "v", 4.0, 6.0, 7.0, 1, "3"),
+)
+CHANGES = [
+    (0.0, from_text("3"), "switching_off"),
+    (1.0, from_text("3"), "asleep"),
+    (2.0, from_text("2"), "switching_off"),
+    (3.0, from_text("2"), "asleep"),
+    (5.0, from_text("3"), "switching_on"),
+    (6.0, from_text("3"), "awake"),
+    (8.0, from_text("2"), "switching_on"),
+]
+
+
+def test_sleeping_processors_are_those_drawn() -> None:
+    run = JobsOfRun(SLEPT, {"nb_processors": 4}, CHANGES)
+    used = draw_utilisation(run)
+    assert steps_of(used, "awake") == [(0, 3), (2, 2), (6, 3)]
+    assert steps_of(used, "busy") == steps_of(draw_utilisation(run_of(SLEPT)), "busy")
+    schedule = draw_schedule(run)
+    sleep = schedule.layer[0]
+    rows = sleep.data.assign(low=sleep.data["low"] + 0.5)[["time", "until", "state", "low"]]
+    assert sorted(rows.itertuples(index=False, name=None)) == [
+        (0, 1, "being switched", 3),
+        (1, 5, "asleep", 3),
+        (2, 3, "being switched", 2),
+        (3, 7, "asleep", 2),
+        (5, 6, "being switched", 3),
+    ]
+    assert schedule.data.equals(draw_schedule(run_of(SLEPT)).data)
+    assert all(word in svg(schedule) for word in ("asleep", "being switched"))
+    assert svg(schedule & used), "both can be moved and picked from in one figure"
+    part = draw_schedule(run, begin=4.5, end=5.5).layer[0].data
+    assert sorted(part["time"]) == [4.5, 4.5, 5]
+    spec = draw_schedule(run, begin=4.5, end=5.5, unit="seconds").to_dict()
+    (x,) = (of for of in vl_convert.vegalite_to_vega(spec)["scales"] if of["name"] == "x")
+    assert (x["zero"], x["domain"]) == (False, [4.5, 5.5])
+    dates = JobsOfRun(SLEPT, {"nb_processors": 4, "unix_start_time": 0}, CHANGES)
+    assert svg(draw_schedule(dates) & draw_utilisation(dates))
+
+
+def test_figures_of_machines_that_never_sleep_have_no_sign_of_it() -> None:
+    awake = JobsOfRun(SLEPT, {"nb_processors": 4}, CHANGES[-1:])
+    for draw in (draw_schedule, draw_queue):
+        assert draw(awake).to_dict() == draw(run_of(SLEPT)).to_dict()
+    assert set(draw_utilisation(awake).data["awake"]) == {4}
+    assert "awake" not in draw_utilisation(run_of(SLEPT)).data
+
+
+def test_of_too_many_sleeps_the_longest_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_figures, "MOST_RECTANGLES", 2)
+    schedule = draw_schedule(JobsOfRun(SLEPT, {"nb_processors": 4}, CHANGES))
+    assert schedule.layer[0].data["time"].tolist() == [1, 3]
+    assert "longest 2 sleeps" in svg(schedule)
+
+
+_STATES = ("switching_off", "asleep", "switching_on", "awake")
+_CHANGES = st.lists(
+    st.tuples(st.integers(0, 20), st.sets(st.integers(0, 4)), st.sampled_from(_STATES)), max_size=20
+)
+
+
+@given(_CHANGES, st.integers(0, 25))
+def test_spells_are_those_of_a_slow_twin(drawn: list[tuple], end: int) -> None:
+    changes = [(time, ProcessorSet.of(some), state) for time, some, state in drawn]
+    changes.sort(key=lambda change: change[0])
+    spells = list(find_spells(changes, end))
+    for processor in range(5):
+        for time in range(25):
+            state = "awake"
+            for since, some, new in changes:
+                if since <= time and processor in some:
+                    state = new
+            there = [of for a, b, some, of in spells if a <= time < b and processor in some]
+            assert there == ([state] if state != "awake" and time < end else [])
 
 
 def test_submissions_are_counted_by_hour_beside_the_recorded_ones() -> None:

@@ -7,12 +7,14 @@ names what is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
+from batsched_py.campaign.finished_runs import PREFIX
 from batsched_py.figures.chart_files import make_drawable
 from batsched_py.figures.run_figures import (
     JobsOfRun,
@@ -23,7 +25,9 @@ from batsched_py.figures.run_figures import (
 )
 from batsched_py.metrics import BOUND
 from batsched_py.report.forms.runs_table import round_digits
-from batsched_py.report.shown_runs import ShownRuns, read_stored
+from batsched_py.report.shown_runs import OneRun, ShownRuns, read_stored
+from batsched_py.results.jobs_file import read_changes
+from batsched_py.results.machine_power import POWER, Change
 
 MOST_RUNS = 12
 MOST_USERS = 1_000
@@ -52,7 +56,16 @@ def _read_runs(results: ShownRuns) -> Iterator[tuple[int, JobsOfRun]]:
         jobs = results.kept_jobs(row)
         if jobs is not None:
             size = {"nb_processors": int(row["nb_res"])}
-            yield at, JobsOfRun(jobs, {**read_stored(results, row), **size})
+            settings = {**read_stored(results, row), **size}
+            yield at, JobsOfRun(jobs, settings, _find_changes(results, row))
+
+
+def _find_changes(results: ShownRuns, row: Any) -> list[Change]:
+    """Return when processors of a run were switched."""
+    if isinstance(results, OneRun):
+        return results.result.power_changes
+    path = Path(row["folder"]) / f"{PREFIX}{POWER}"
+    return read_changes(path) if path.is_file() else []
 
 
 def _draw_run(shown: tuple[int, JobsOfRun]) -> dict[str, Any]:

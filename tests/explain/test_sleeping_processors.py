@@ -1,0 +1,123 @@
+"""Jobs that processors are woken for, explained: four processors, off in 20 s and on in 50 s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from batsched_py import Decision, Fcfs, Kill, Machine, Scheduler, SwitchOff, WaitingQueue
+from batsched_py.decision_process import DecisionProcess
+from batsched_py.explain.gantt import draw_job
+from batsched_py.explain.job_watch import Ended, Watch
+from batsched_py.explain.replayed_exchange import read_turns, replay
+from batsched_py.explain.waiting_lines import Explanation, explain_job
+from batsched_py.explain.wording import describe
+from batsched_py.figures.chart_files import render_chart
+from batsched_py.model.decisions import CallMeLater
+from batsched_py.processors.sets import ProcessorSet
+from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.transport.recording import Recorder, record_messages
+from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
+
+HOST = """  <host id="n{}" speed="1Gf,1f,0.05f,0.02f">
+   <prop id="sleep_pstates" value="1:2:3"/></host>
+"""
+POWER = (PowerGroup(ProcessorSet.interval(0, 4), ProcessorPower(off_seconds=20, on_seconds=50)),)
+
+
+class AfterIdle:
+    """Switches processors off once they have been idle for ``idle_time`` seconds."""
+
+    def __init__(self, idle_time: float) -> None:
+        self.idle_time = idle_time
+
+    def decide(
+        self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
+    ) -> Iterator[SwitchOff | CallMeLater]:
+        assert machine.sleepers is not None
+        for since, processors in machine.sleepers.idle_since():
+            if idle := processors & machine.idle:
+                if since + self.idle_time > now:
+                    yield CallMeLater(since + self.idle_time)
+                elif not begins and queue.head is None:
+                    yield SwitchOff(idle)
+
+
+def process_of(policy: Scheduler, idle_time: float) -> DecisionProcess:
+    return DecisionProcess(policy, power=POWER, shutdown=AfterIdle(idle_time))
+
+
+def watch(
+    folder: Path, jobs: list[J], policy: type[Scheduler], number: int, idle_time: float = 30
+) -> Watch:
+    """Record a run of the jobs, and watch one of them in its replay."""
+    platform, exchange = folder / "platform.xml", folder / "x.jsonl"
+    hosts = '  <host id="master_host" speed="1Gf"/>\n' + "".join(map(HOST.format, range(4)))
+    platform.write_text(
+        f"""<platform version="4.1">\n <zone id="z" routing="Full">\n{hosts} </zone>\n</platform>"""
+    )
+    simulator = Simulator(read_platform(platform), [workload(jobs, 4)], Options(switching=True))
+    with Recorder(exchange) as recorder:
+        simulator.run(record_messages(process_of(policy(), idle_time).answer, recorder))
+    again = policy()
+    watched = Watch(f"w0!{number:04d}", again, 0.05)
+    replay(read_turns(exchange), process_of(again, idle_time), watched)
+    return watched
+
+
+def explain(watched: Watch) -> Explanation:
+    return explain_job(watched, type(watched.policy).__name__.lower(), 30)
+
+
+def account(found: Explanation) -> list[str]:
+    return list(describe(found))
+
+
+# a runs on 0 and 1 until 60; all sleep when b comes at 300
+WOKEN = [J(0, 2, 60), J(300, 3, 40)]
+
+
+def test_a_job_is_bound_to_sleepers(tmp_path: Path) -> None:
+    watched = watch(tmp_path, WOKEN, Fcfs, 1)
+    found = explain(watched)
+    assert (found.start, found.waited, found.held) == (350, 50, [])
+    first, second = account(found)
+    assert "started at t=350 (00:05:50), waited 50 s" in first
+    assert second == (
+        "bound to 0-2 at t=300 (00:05:00), waking until t=350 (00:05:50): at once, 3 processors "
+        "needed, 4 free"
+    )
+    chart = draw_job(watched, 0.05)
+    sleep = chart.layer[0].data
+    assert set(sleep["state"]) == {"asleep", "being switched"}
+    assert b"asleep" in render_chart("svg", chart.to_dict())
+
+
+def test_jobs_that_are_bound_at_the_same_instant(tmp_path: Path) -> None:
+    """c is bound too, and d, which comes while b's processors are woken, must wait for 3."""
+    jobs = [*WOKEN, J(300, 1, 20), J(310, 1, 20)]
+    for number, free in ((1, 4), (2, 4), (3, 1)):
+        found = explain(watch(tmp_path, jobs, Fcfs, number))
+        assert found.started is not None
+        assert found.started.waking_until == (350 if number < 3 else None)
+        others = {1: ["w0!0002"], 2: ["w0!0001"], 3: []}[number]
+        assert (found.started.together_with, found.started.free) == (others, free)
+    assert [(line.begin, line.end) for line in found.held] == [(310, 370)]
+    assert found.started.happened.ended == [Ended("w0!0002", 1, 0.0)]
+
+
+class Regretful(Fcfs):
+    """First come, first served; kills what does not run yet when it is called again."""
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        yield from (Kill(job) for job in machine.releases() if job.start_time > now)
+        yield from super().schedule(now, queue, machine)
+
+
+def test_a_job_that_never_ran_since_it_was_killed_while_processors_woke(tmp_path: Path) -> None:
+    found = explain(watch(tmp_path, [*WOKEN, J(310, 1, 20)], Regretful, 1))
+    assert (found.state, found.start, found.waited) == ("REJECTED", None, 10)
+    assert "regretful ended it while its processors were being woken" in account(found)
