@@ -189,7 +189,8 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             "Rule that switches idle processors off, beside any policy.",
             "NAME=N,...",
             values="idle_time (after which a processor is switched off), keep (idle processors "
-            "that stay on, or a share such as 10%); with commas",
+            "that stay on, or a share such as 10%), rule (idle, proportional, inertial), period, "
+            "awake, growth, load_bound; with commas",
             default="none is switched off",
         ),
     ] = None
