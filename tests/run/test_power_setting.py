@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 
 from batsched_py import simulate
-from batsched_py.errors import PlatformError, UsageError
+from batsched_py.errors import PlatformError, ProtocolError, UsageError
+from batsched_py.protocol import messages as m
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
+from batsched_py.run.make_process import make_process
+from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.resolved_run import resolve
 from batsched_py.run.settings import Settings
+from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml, make_hosts_xml
 from batsched_py.support.installation import platforms_folder
@@ -177,3 +181,61 @@ def test_explain_takes_the_power_of_a_run() -> None:
         assert done.returncode == 0, done.stderr
         explained = command(None, "explain", "r", "--job", 5)
         assert "w0!5" in explained.stdout, explained
+
+
+@pytest.mark.parametrize("power", [None, SLEEP, "sleepy.xml"])
+def test_serve_needs_the_times_that_batsim_4_does_not_send(power: str | None) -> None:
+    """By a platform file or an option; without power and shutdown, nothing is asked for."""
+    settings = Settings(power=power, shutdown="idle_time=60").run()
+    options = Options(switching=True)
+    platform = read_platform("sleepy.xml")
+    load = resolve(short()).workload
+    process = make_process(settings, None, describe_machine(settings))
+    simulator = Simulator(platform, [load], options)
+    if power is None:
+        with pytest.raises(ProtocolError, match="no processor can be switched off: give power"):
+            simulator.run(process.answer)
+        return
+    simulator.run(process.answer)
+    sleepers = process.machine.sleepers
+    assert sleepers is not None
+    assert {state for *_, state in sleepers.changes} >= {"asleep", "awake"}
+
+
+def test_seconds_of_serve_that_are_not_those_of_batsim() -> None:
+    settings = Settings(power="off_seconds=6,on_seconds=152", shutdown="idle_time=60").run()
+    process = make_process(settings, None, describe_machine(settings))
+    simulator = Simulator(
+        read_platform("sleepy.xml"), [resolve(short()).workload], Options(switching=True)
+    )
+    with pytest.raises(ProtocolError, match=r"at .*, expected at .*: correct the seconds of power"):
+        simulator.run(process.answer)
+
+
+@pytest.mark.parametrize("backend", ["socket", "socket5"])
+def test_other_processes_switch_only_hosts_with_watts(backend: str) -> None:
+    bare = Path("sleepy.xml").read_text().replace("wattage_per_state", "other")
+    Path("bare.xml").write_text(bare)
+    given: dict[str, Any] = {"platform": "bare.xml", "shutdown": "idle_time=60"}
+    simulate("sample", first=5, **given)
+    with pytest.raises(UsageError, match="switches hosts only if each has wattage_per_state"):
+        simulate("sample", first=5, **given, backend=backend)
+
+
+def test_energy_of_one_simulator_alone_is_no_difference() -> None:
+    given = ("--power", TAURUS, "--shutdown", "idle_time=60", "--check-against", "socket")
+    done = command(None, "simulate", "sample", "--first", 20, *given, "-e", "r")
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_energy_is_reported_where_none_is_accounted_for() -> None:
+    def ask(message: m.Message) -> m.Message:
+        return m.Message(
+            message.now, [m.Query(timestamp=message.now, requests={"consumed_energy": {}})]
+        )
+
+    simulator = Simulator(
+        read_platform("sleepy.xml"), [resolve(short()).workload], Options(switching=True)
+    )
+    with pytest.raises(ProtocolError, match="QUERY: energy is not accounted for"):
+        simulator.run(ask)

@@ -79,6 +79,11 @@ def run_outside(
         prepare_folder(folder.root)
         batsim5 = batsim.is_batsim5(folder, run.timeouts.ready)
         folder = msgspec.structs.replace(folder, batsim5=batsim5)
+        if run.shutdown and machine.can_sleep and not folder.energy and run.backend != "batsim":
+            raise UsageError(
+                f"{parameter('platform')} {run.platform}: {parameter('backend')} {run.backend} "
+                "switches hosts only if each has wattage_per_state"
+            )
         # Where users submit the jobs, the scheduler reads the workload.
         theirs = batsim5 and not run.dynamic
         write_workload(workload, folder.inputs / "workload.json", batsim5=theirs)
