@@ -11,6 +11,8 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.schedulers.partitioned import adapt_to_partitions
+from batsched_py.schedulers.shutdown.rules import make_rule
+from batsched_py.schedulers.shutdown.settings import Shutdown
 from batsched_py.simulator.direct import DirectSimulation
 from batsched_py.simulator.ended_jobs import merge_forms
 from batsched_py.simulator.outcome import Outcome
@@ -102,6 +104,7 @@ def run_sleeping(
     described: MachineDescription | None = None,
     sites: str | None = None,
     groups: PowerGroups | None = None,
+    shutdown: Shutdown | None = None,
 ) -> Outcome:
     """Simulate jobs on ``nb`` processors that can sleep; estimates are by the place of the job."""
     load = workload(jobs, nb)
@@ -117,6 +120,7 @@ def run_sleeping(
         sites=parts,
         description=described,
         power=power(nb) if groups is None else groups,
+        shutdown=None if shutdown is None else make_rule(shutdown),
     )
     machine = make_grid(parts, 1.0) if parts else make_homogeneous(nb, 1.0)
     return simulation.run(machine, load)
