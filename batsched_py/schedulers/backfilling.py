@@ -73,7 +73,7 @@ class Backfilling(Permission):
             return
         shadow_time, self.extra_nodes = self._reservation(head, machine)
         if shadow_time > self.shadow_time and head is self.head and not overtaken:
-            self._check_promise(shadow_time, now, machine)
+            self._check_promise(head, shadow_time, now, machine)
         self.head, self.shadow_time, self._unavailable = head, shadow_time, machine.unavailable
         if not machine.free:
             return
@@ -86,20 +86,18 @@ class Backfilling(Permission):
         while machine.free and (start := self._next(ranked, now, horizon, machine)):
             yield start
 
-    def _check_promise(self, shadow_time: float, now: float, machine: Site) -> None:
+    def _check_promise(self, head: Job, shadow_time: float, now: float, machine: Site) -> None:
         """Raise :class:`InvariantError` if the head's shadow time is now later than before.
 
         Only jobs that outlive their estimates may delay it, and that nobody woke what it needs.
         """
-        promised, slip, sleepers = self.shadow_time, 0.0, machine.sleepers
-        if sleepers is not None:
-            slip = sleepers.longest_way_back + LATE
+        promised, sleepers = self.shadow_time, machine.sleepers
+        slip = 0.0 if sleepers is None else sleepers.longest_way_back + LATE
         delayed = shadow_time > promised + slip and promised > now
         if delayed and not machine.shared and machine.unavailable == self._unavailable:
-            assert self.head is not None
             raise InvariantError(
-                f"{type(self).__name__} delayed the head of the queue: job {self.head.id} was to "
-                f"start by {promised}, now by {shadow_time}"
+                f"{type(self).__name__} delayed the head of the queue: job {head.id} was to start "
+                f"by {promised}, now by {shadow_time}"
             )
 
     def _start(self, head: Job, now: float, machine: Site) -> Start | None:

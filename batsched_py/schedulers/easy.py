@@ -73,10 +73,7 @@ def shadow_time_and_extra_nodes(
     processors that sleep come when they would be awake. If ends are unknown, or it is wider than
     the machine: inf and 0.
     """
-    free, coming = machine.free, machine.expected_releases()
-    if machine.sleepers is not None:
-        free, coming = machine.outlook()
-    return walk_releases(head.size, free, coming, extra_nodes)
+    return walk_releases(head.size, *machine.outlook(), extra_nodes)
 
 
 def walk_releases(
