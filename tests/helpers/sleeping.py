@@ -61,23 +61,27 @@ class AsTold(Switching):
 
 
 class AtRandom(Switching):
-    """Switches some processors at each pass, and asks for further passes while jobs wait or run."""
+    """Switches some processors off at each pass.
+
+    With an odd seed it also wakes some, and asks for further passes while jobs wait or run.
+    """
 
     def __init__(self, policy: Any, seed: int) -> None:
         super().__init__(policy)
-        self.random = Random(seed)
+        self.random, self.wakes = Random(seed), bool(seed % 2)
 
     def switches(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         sleepers = machine.sleepers
         assert sleepers is not None
         random, able = self.random, sleepers.away - machine.unavailable
-        if on := [number for number in able if random.random() < 0.2]:
+        if on := [number for number in able if self.wakes and random.random() < 0.2]:
             yield SwitchOn(on)
         share = random.choice((0, 0.3, 1))
         idle = machine.idle & sleepers.can_sleep
         if off := [number for number in idle if random.random() < share]:
             yield SwitchOff(off)
-        if (len(queue) or machine.free < machine.nb_available) and random.random() < 0.3:
+        is_busy = len(queue) or machine.free < machine.nb_available
+        if self.wakes and is_busy and random.random() < 0.3:
             yield CallMeLater(now + random.choice((1, 15, 60)))
 
 

@@ -317,7 +317,7 @@ def test_every_policy_finishes(
     if machine == "limited":
         jobs = [job._replace(size=min(job.size, 4)) for job in jobs]
     policy = AtRandom(Watched(adapt_to_partitions(make[1], described)), seed)
-    groups = power(8, unlike, always_on=seed % 2)
+    groups = power(8, unlike, always_on=seed // 2 % 2)
     outcome = run_sleeping(
         policy, jobs, 8, described=described, partitions=partitions, groups=groups
     )
