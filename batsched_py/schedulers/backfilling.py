@@ -73,7 +73,7 @@ class Backfilling(Permission):
             return
         shadow_time, self.extra_nodes = self._reservation(head, machine)
         if shadow_time > self.shadow_time and head is self.head and not overtaken:
-            self._check_promise(shadow_time, now, machine)
+            self._check_promise(head, shadow_time, now, machine)
         self.head, self.shadow_time, self._unavailable = head, shadow_time, machine.unavailable
         if not machine.free:
             return
@@ -86,51 +86,48 @@ class Backfilling(Permission):
         while machine.free and (start := self._next(ranked, now, horizon, machine)):
             yield start
 
-    def _check_promise(self, shadow_time: float, now: float, machine: Site) -> None:
+    def _check_promise(self, head: Job, shadow_time: float, now: float, machine: Site) -> None:
         """Raise :class:`InvariantError` if the head's shadow time is now later than before.
 
         Only jobs that outlive their estimates may delay it, and that nobody woke what it needs.
         """
-        promised, slip, sleepers = self.shadow_time, 0.0, machine.sleepers
-        if sleepers is not None:
-            slip = sleepers.longest_way_back + LATE
+        promised, sleepers = self.shadow_time, machine.sleepers
+        slip = 0.0 if sleepers is None else sleepers.longest_way_back + LATE
         delayed = shadow_time > promised + slip and promised > now
         if delayed and not machine.shared and machine.unavailable == self._unavailable:
-            assert self.head is not None
             raise InvariantError(
-                f"{type(self).__name__} delayed the head of the queue: job {self.head.id} was to "
-                f"start by {promised}, now by {shadow_time}"
+                f"{type(self).__name__} delayed the head of the queue: job {head.id} was to start "
+                f"by {promised}, now by {shadow_time}"
             )
 
     def _start(self, head: Job, now: float, machine: Site) -> Start | None:
         """Return the start of the first job, for which enough is free; None if it must wait."""
-        sleeps = machine.sleepers is not None
-        if sleeps and has_room_before(machine.begins(head.size), head.size, now, machine):
-            return None
-        return Start(head)
+        if machine.sleepers is None:
+            return Start(head)
+        waits = has_room_before(machine.begins(head.size), head.size, now, machine)
+        return None if waits else Start(head)
 
     def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
         """Return the next start behind the head: of a job that ends by ``horizon`` (seconds) or
         needs but extra nodes, None if there is none.
         """
-        extra, begin = self.extra_nodes, now
-        if sleeping := machine.sleepers is not None and machine.ready_now < machine.free:
-            begins = cache(machine.begins)
-            ranked = PermittedJobs(
-                ranked,
-                lambda job: (
-                    job is not self.head  # which waits, though it fits
-                    and (job.size <= extra or begins(job.size) + job.estimate <= horizon)
-                ),
-            )
-        job = ranked.first_to_backfill(now, machine.free, horizon, extra)
+        if machine.sleepers is not None and machine.ready_now < machine.free:
+            ranked = PermittedJobs(ranked, self._find_rule(horizon, machine))
+        job = ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes)
         if job is None:
             return None
-        if sleeping:
-            begin = begins(job.size)
+        begin = now if machine.sleepers is None else machine.begins(job.size)
         if begin + job.estimate > horizon:
             self.extra_nodes -= job.size
         return Start(job)
+
+    def _find_rule(self, horizon: float, machine: Site) -> Callable[[Job], bool]:
+        """Return the rule by which jobs may be backfilled where processors sleep."""
+        head, extra = self.head, self.extra_nodes  # the head waits, though it may fit
+        begins = cache(machine.begins)
+        return lambda job: (
+            job is not head and (job.size <= extra or begins(job.size) + job.estimate <= horizon)
+        )
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""

@@ -119,10 +119,8 @@ class Partitioned:
                     line.admission.withhold(job, outages[0])
                     return None
                 chosen = part.choose_free(job.size, left)
-                if sleepers is None:
-                    break
                 # it begins when the last of these is awake, and may then run into others
-                waking = sleepers.ready_at(chosen) - now
+                waking = 0.0 if sleepers is None else sleepers.ready_at(chosen) - now
                 found = self._outages.find_conflicts(now, job, rules, waking)
                 if len(found) == len(outages):
                     break

@@ -11,6 +11,8 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.schedulers.partitioned import adapt_to_partitions
+from batsched_py.schedulers.shutdown.rules import make_rule
+from batsched_py.schedulers.shutdown.settings import Shutdown
 from batsched_py.simulator.direct import DirectSimulation
 from batsched_py.simulator.ended_jobs import merge_forms
 from batsched_py.simulator.outcome import Outcome
@@ -59,23 +61,27 @@ class AsTold(Switching):
 
 
 class AtRandom(Switching):
-    """Switches some processors at each pass, and asks for further passes while jobs wait or run."""
+    """Switches some processors off at each pass.
+
+    With an odd seed it also wakes some, and asks for further passes while jobs wait or run.
+    """
 
     def __init__(self, policy: Any, seed: int) -> None:
         super().__init__(policy)
-        self.random = Random(seed)
+        self.random, self.wakes = Random(seed), bool(seed % 2)
 
     def switches(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         sleepers = machine.sleepers
         assert sleepers is not None
         random, able = self.random, sleepers.away - machine.unavailable
-        if on := [number for number in able if random.random() < 0.2]:
+        if on := [number for number in able if self.wakes and random.random() < 0.2]:
             yield SwitchOn(on)
         share = random.choice((0, 0.3, 1))
         idle = machine.idle & sleepers.can_sleep
         if off := [number for number in idle if random.random() < share]:
             yield SwitchOff(off)
-        if (len(queue) or machine.free < machine.nb_available) and random.random() < 0.3:
+        is_busy = len(queue) or machine.free < machine.nb_available
+        if self.wakes and is_busy and random.random() < 0.3:
             yield CallMeLater(now + random.choice((1, 15, 60)))
 
 
@@ -102,6 +108,7 @@ def run_sleeping(
     described: MachineDescription | None = None,
     sites: str | None = None,
     groups: PowerGroups | None = None,
+    shutdown: Shutdown | None = None,
 ) -> Outcome:
     """Simulate jobs on ``nb`` processors that can sleep; estimates are by the place of the job."""
     load = workload(jobs, nb)
@@ -117,6 +124,7 @@ def run_sleeping(
         sites=parts,
         description=described,
         power=power(nb) if groups is None else groups,
+        shutdown=None if shutdown is None else make_rule(shutdown),
     )
     machine = make_grid(parts, 1.0) if parts else make_homogeneous(nb, 1.0)
     return simulation.run(machine, load)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import inf
 from typing import Any
 
 import pytest
@@ -19,12 +20,15 @@ from batsched_py.model.policy import ExplainingScheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.conservative import Conservative
+from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.easy_fixed import EasyFixed
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.grid.grid_policy import Grid
 from batsched_py.schedulers.multifactor.multifactor import Multifactor
 from batsched_py.schedulers.partitioned import adapt_to_partitions
 from batsched_py.schedulers.planning.planning_policy import Planning
+from batsched_py.schedulers.shutdown.settings import Shutdown
 from batsched_py.schedulers.slack import Slack
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import check_machine
@@ -259,6 +263,31 @@ GRIDS: list[Callable[[], Any]] = [
 ]
 
 
+@settings(max_examples=100)
+@given(
+    jobs_of,
+    st.sampled_from([EASY, Easy, EasyFixed, ConservativeOfStreit, partial(Slack, slack=0.5)]),
+    st.sampled_from([Shutdown(idle_time=5), Shutdown(idle_time=40, keep=2)]),
+    st.booleans(),
+)
+def test_with_a_rule_heads_begin_by_their_first_promise(
+    jobs: list[J], make: Callable[[], Any], rule: Shutdown, unlike: bool
+) -> None:
+    made = make()
+    promised: dict[str, float] = {}
+
+    class Noting:
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            for decision in made.schedule(now, queue, machine):
+                yield decision
+                assert isinstance(decision, Start)
+                assert decision.job.start_time <= promised.get(decision.job.id, inf)
+            if made.head is not None:
+                promised.setdefault(made.head.id, made.shadow_time)
+
+    run_sleeping(Noting(), jobs, 8, groups=power(8, unlike), shutdown=rule)
+
+
 class Watched:
     """A policy, of which each start must begin within the longest way back."""
 
@@ -288,7 +317,7 @@ def test_every_policy_finishes(
     if machine == "limited":
         jobs = [job._replace(size=min(job.size, 4)) for job in jobs]
     policy = AtRandom(Watched(adapt_to_partitions(make[1], described)), seed)
-    groups = power(8, unlike, always_on=seed % 2)
+    groups = power(8, unlike, always_on=seed // 2 % 2)
     outcome = run_sleeping(
         policy, jobs, 8, described=described, partitions=partitions, groups=groups
     )

@@ -81,10 +81,7 @@ class Room:
         return any(has_room_before(begin, job.size, self._now, site) for site in self._sites)
 
     def place(self, job: Job) -> Placed | None:
-        """Return where a job starts now: on one site, else on several; None if it cannot start.
-
-        If processors sleep, it starts where it begins first.
-        """
+        """Return where a job begins first: on one site, else on several; None if nowhere."""
         if on_site := self._on_each_site(job):
             first = min(place.begin for place in on_site)
             return self._rules.select([place for place in on_site if place.begin == first])
