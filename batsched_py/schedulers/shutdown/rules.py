@@ -39,39 +39,31 @@ class IdleRule:
 
     def __init__(self, options: Shutdown, outages: Iterable[Outage] = ()) -> None:
         self._options = options
-        self._does_nothing = options == Shutdown()
+        self._never = options.rule == "idle" and options.idle_time == inf
         self._outages = [outage for outage in outages if outage.planned]
-        self._next = options.period or -inf
-        """When to look for processors to switch off (seconds); -inf: at every event."""
+        self._next = self._call = options.period or options.idle_time
+        """When to look for processors to switch off (seconds), -inf: at every event; and when to be
+        called for it."""
         self._nb_woken = 0
 
     def decide(
         self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
     ) -> Decisions:
         """Yield decisions for the instant ``now`` (seconds); only a call if a simulation begins."""
-        if machine.sleepers is None or self._does_nothing:
+        if machine.sleepers is None or self._never:
             return
         find = cache(lambda: [*p.find_promises(now, queue, machine, policy, self._outages)])
         for promise in find() if machine.sleepers.away.size and queue else ():
             if missing := promise.choose_missing():
                 self._nb_woken += missing.size
                 yield SwitchOn(missing)
-        if self._next <= now and not begins:
+        looks = self._next <= now and not begins
+        if looks:
             yield from self._switch(now, machine, find)
-        if self._next <= now or begins:
-            call = self._find_call(now, machine)
-            if call <= LATEST_TIME:
-                yield CallMeLater(call)
-
-    def _find_call(self, now: float, machine: Machine) -> float:
-        """Return when something becomes due (seconds), inf if an event must come before."""
-        if period := self._options.period:
-            self._next = (floor(now / period + 1e-9) + 1) * period
-            return self._next
-        dues = [since + self._options.idle_time for since, _ in list_idle(machine)]
-        call = min((due for due in dues if due > now), default=inf)
-        self._next = call if min(dues, default=-inf) > now else -inf
-        return call
+            if period := self._options.period:
+                self._next = self._call = (floor(now / period + 1e-9) + 1) * period
+        if (looks or begins) and now < self._call <= LATEST_TIME:
+            yield CallMeLater(self._call)
 
     def _switch(self, now: float, machine: Machine, find: Promises) -> Decisions:
         """Yield the switches that are not for promises."""
@@ -84,9 +76,21 @@ class IdleRule:
 
         The longest idle ones go first, of equals the highest numbers.
         """
-        due = [some for since, some in list_idle(machine)[::-1] if since + idle_time <= now]
-        if not due:
+        self._next, self._call = -inf, inf
+        spare = self._count_spare(machine, find, most) if machine.idle else {}
+        if spare.get(machine, 0) <= 0:  # an event must come before any goes
             return
+        times = [(since + idle_time, some) for since, some in list_idle(machine)]
+        due = [some for time, some in reversed(times) if time <= now]
+        off = choose_from(due, spare)
+        if off:
+            yield SwitchOff(off)
+        self._call = min((time for time, _ in times if time > now), default=inf)
+        if self._call < inf and off.size == sum(some.size for some in due):
+            self._next = self._call
+
+    def _count_spare(self, machine: Machine, find: Promises, most: float) -> dict[Site, float]:
+        """Return how many may go of the machine, of each partition and the sites of promises."""
         spare: dict[Site, float] = {machine: most}
         for part in machine.partitions:
             kept = self._options.count_kept(part.nb_processors)
@@ -95,22 +99,7 @@ class IdleRule:
             if promise.time < inf:
                 site = promise.site
                 spare[site] = min(promise.count_surplus(), spare.get(site, inf))
-        regions, sites = split_into_regions([*spare]), [*spare]
-        chosen: list[tuple[int, int]] = []
-        for some in due:
-            pieces = (((some & region).intervals(), places) for region, places in regions)
-            runs = ((last, first, places) for runs, places in pieces for first, last in runs)
-            for last, first, places in sorted(runs, reverse=True):
-                members = [sites[place] for place in places]
-                nb = min(last + 1 - first, *(max(spare[site], 0) for site in members))
-                stay = ProcessorSet.interval(first, last + 1 - first - int(nb))
-                ends = [end for site in members for end in site.nodes_of(stay).bounds[-1:]]
-                if (begin := max([first, *ends])) <= last:
-                    chosen.append((begin, last))
-                    for site in members:
-                        spare[site] -= last + 1 - begin
-        if chosen:
-            yield SwitchOff(join_intervals(chosen))
+        return spare
 
 
 class ProportionalRule(IdleRule):
@@ -191,15 +180,35 @@ def list_idle(machine: Machine) -> Times:
     sleepers, times = machine.sleepers, []
     if sleepers is None or not (idle := machine.idle & sleepers.can_sleep):
         return []
-    for part in machine.partitions:
+    parts = [part for part in machine.partitions if part is not machine]
+    for part in parts:
         idle -= part.all_processors - part.free_processors
-    for since, some in sleepers.idle_since():
-        for part in machine.partitions:
+    for since, some in sleepers.idle_since() if idle else ():
+        for part in parts:
             some |= part.nodes_of(some)
         if some := some & idle:
             times.append((since, some))
             idle -= some
     return times
+
+
+def choose_from(due: Iterable[ProcessorSet], spare: dict[Site, float]) -> ProcessorSet:
+    """Return the processors of the sets that may go: of the first sets first, the highest first."""
+    sites, chosen = [*spare], list[tuple[int, int]]()
+    regions = split_into_regions(sites)
+    for some in due:
+        pieces = (((some & region).intervals(), places) for region, places in regions)
+        runs = ((last, first, places) for runs, places in pieces for first, last in runs)
+        for last, first, places in sorted(runs, reverse=True):
+            members = [sites[place] for place in places]
+            nb = min(last + 1 - first, *(max(spare[site], 0) for site in members))
+            stay = ProcessorSet.interval(first, last + 1 - first - int(nb))
+            ends = [end for site in members for end in site.nodes_of(stay).bounds[-1:]]
+            if (begin := max([first, *ends])) <= last:
+                chosen.append((begin, last))
+                for site in members:
+                    spare[site] -= last + 1 - begin
+    return join_intervals(chosen)
 
 
 def find_horizon(work: float, free: list[tuple[float, int]], now: float) -> float:

@@ -160,9 +160,10 @@ def test_calls_come_when_something_is_due():
     jobs = [("", J(0, 2, 60)), ("", J(300, 1, 10))]
     ran = run_case(Case("idle_time=30", FOUR, jobs, [], [], Fcfs))
     assert ran.calls == [30, 90]
-    waiting = [*jobs, ("", J(400, 1, 10))]
-    ran = run_case(Case("idle_time=30,keep=4", FOUR, waiting, [], [], Fcfs))
-    assert ran.calls == [30, 90, 340]
+    ran = run_case(Case("idle_time=30,keep=2", FOUR, jobs, [], [], Fcfs))
+    assert ran.calls == [30, 90]
+    ran = run_case(Case("idle_time=30,keep=4", FOUR, jobs, [], [], Fcfs))
+    assert ran.calls == [30]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Compares the rules that switch processors off with batsched's variants."""
