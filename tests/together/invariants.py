@@ -126,6 +126,11 @@ def check_run(world: World, result: Result) -> None:
         # with each_event a job that is submitted as another ends finds it still running
         if not {"shake", "each_event"} & set(world.settings):
             check_queue(world, queued)
+    check_counts(result, rows, ran)
+
+
+def check_counts(result: Result, rows: Sequence[Row], ran: Sequence[Row]) -> None:
+    """The metrics of a run have its numbers of jobs, and their mean wait."""
     waits = [row.start - row.submit for row in ran]
     if waits:
         mean = sum(waits) / len(waits)

@@ -46,11 +46,11 @@ SHUTDOWNS: list[dict[str, Any]] = [
     {"idle_time": 0},
     {"idle_time": 10},
     {"idle_time": 60, "keep": 1},
-    {"idle_time": 20, "keep": "25%", "period": 50},
+    {"idle_time": 20, "keep": "25%", "period": 200},
     {"rule": "proportional", "period": 400, "awake": "30%", "idle_time": 100},
     {"rule": "inertial", "period": 300, "load_bound": 30},
 ]
-"""Rules that switch processors off; the last two call at each period, from 0 on."""
+"""Rules that switch processors off; the last three call at each period, from 0 on."""
 TEXTS: dict[str, list[Any]] = {
     "begins": ["tue 08:15"],
     "bf_window": ["30 min"],
@@ -353,7 +353,7 @@ def worlds(
     if draw(st.sampled_from([False, False, True])) if sleeps is None else sleeps:
         off, on = draw(st.sampled_from([(10.0, 50.0), (20.0, 20.0), (5.0, 160.0)]))
         settings["power"] = POWER | {"off_seconds": off, "on_seconds": on}
-        settings["shutdown"] = draw(st.sampled_from(SHUTDOWNS[: 4 if begins else None]))
+        settings["shutdown"] = draw(st.sampled_from(SHUTDOWNS[: 3 if begins else None]))
     if sites is not None:
         settings["homes"] = draw(st.sampled_from(["user", "round-robin"]))
         settings["split"] = draw(st.sampled_from([None, None, "local", "largest", 3]))
