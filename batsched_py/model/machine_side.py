@@ -121,6 +121,10 @@ class MachineSide(UsersSide):
                 if self._job_started is not None:
                     self._tell_start(job)
 
+    def is_bound(self, job: Job) -> bool:
+        """Return whether a job waits for its processors to wake."""
+        return job.number in self._bound and self._bound[job.number][0] is job
+
     def _unbind(self, job: Job) -> None:
         """Free the processors of a job that has not begun; they are woken all the same."""
         del self._bound[job.number]

@@ -33,6 +33,9 @@ class ShownSite(Protocol):
     def waiting_jobs(self) -> Iterable[Job]:
         """Return the jobs that wait and are not held for others."""
 
+    def is_bound(self, job: Job) -> bool:
+        """Return whether a job waits for its processors to wake."""
+
     def held_jobs(self) -> Iterable[Job]:
         """Return the jobs that wait for others to end."""
 
@@ -85,7 +88,9 @@ class SiteView:
     def own_jobs(self, user: str | None) -> list[OwnJob]:
         """Return the jobs of a user that wait or run, in order of submission."""
         return [
-            OwnJob(given, job.state, submit, None if job.state is WAITING else job.start_time)
+            OwnJob(given, WAITING, submit, None)
+            if job.state is WAITING or self._site.is_bound(job)
+            else OwnJob(given, job.state, submit, job.start_time)
             for given, job, submit in self._site.open_jobs()
             if given.user == user
         ]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from itertools import chain
 from math import inf
 from operator import neg
 from types import GeneratorType
@@ -216,7 +217,7 @@ class System(MachineSide):
             self._policy_withdrawn(self.now, job)
 
     def _kill_for_user(self, job: Job) -> None:
-        if job.number not in self._bound:
+        if not self.is_bound(job):
             self._kill(job)
             return
         self._unbind(job)
@@ -225,11 +226,13 @@ class System(MachineSide):
         self._tell_users(job, WITHDRAWN)
 
     def waiting_jobs(self) -> Iterable[Job]:
-        """Return the jobs that wait and are not held for others."""
-        return self.queue
+        """Return the jobs that wait, maybe for processors to wake, and are not held for others."""
+        return chain(self.queue, (job for job, *_ in self._bound.values()))
 
     def expected_start(self, job: Job) -> float | None:
         """Return when a waiting job will start by the plan of the policy, None if unknown."""
+        if self.is_bound(job):
+            return job.start_time
         waited = job.state is WAITING and job.submit_time < self.now and job.id not in self._held
         if not waited or not isinstance(self.scheduler, ExplainingScheduler):
             return None

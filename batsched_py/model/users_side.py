@@ -221,7 +221,7 @@ class UsersSide(ABC):
         _, job, _ = self._of_users.get(job_id, (None, None, None))
         if job is not None and job.state is WAITING:
             self._take_back(job)
-        elif job is not None and wanted.kill:
+        elif job is not None and (wanted.kill or self.is_bound(job)):
             self._kill_for_user(job)
         else:
             self.nb_too_late += 1
@@ -298,6 +298,10 @@ class UsersSide(ABC):
         """Return a job of the users that has not ended, by the name that they gave it."""
         known = self._of_users.get(f"{DYNAMIC}!{name}")
         return None if known is None else known[1]
+
+    def is_bound(self, job: Job) -> bool:
+        """Return whether a job waits for its processors to wake, which only some know."""
+        return False
 
     def held_jobs(self) -> Iterable[Job]:
         """Return the jobs that wait for others to end."""

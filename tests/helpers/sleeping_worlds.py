@@ -212,7 +212,8 @@ def sleeping_worlds(
     has_users = draw(st.booleans()) if users is None else users
     nb = draw(st.integers(1, 5))
     kinds = draw(st.sampled_from([KINDS[:1], KINDS[:1], KINDS]))
-    seconds = draw(st.lists(st.sampled_from(kinds), min_size=nb, max_size=nb))
+    seconds = draw(st.lists(st.sampled_from(kinds), min_size=nb - 1, max_size=nb - 1))
+    seconds.append(KINDS[0])  # a rule needs a processor that can sleep
     jobs = []
     for at in range(draw(st.integers(1, 8))):
         submit = draw(st.sampled_from(TIMES[1:] if has_users else TIMES))

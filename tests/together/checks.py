@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,21 @@ def check_messages(world: World) -> None:
     assert direct.jobs_csv() == recorded.jobs_csv()
     assert direct.output.schedule_csv() == recorded.output.schedule_csv()
     assert direct.output.nb_messages == recorded.output.nb_messages
+    assert direct.power_changes == recorded.power_changes
     for result in (direct, recorded):
         result.settings.pop("versions")
     assert direct.settings == recorded.settings
+
+
+def check_no_time_to_sleep(world: World) -> None:
+    """Processors that may sleep, but never do, change nothing."""
+    assume(world.seconds is not None)
+    sleepless = simulate(world, shutdown={"idle_time": inf, "keep": 1})
+    usual = simulate(world.always_on())
+    assert sleepless.jobs_csv() == usual.jobs_csv()
+    assert sleepless.output.schedule_csv() == usual.output.schedule_csv()
+    assert sleepless.output.nb_messages == usual.output.nb_messages
+    assert not sleepless.power_changes
 
 
 def check_causality(world: World) -> None:
@@ -144,8 +157,9 @@ def check_onlookers(world: World) -> None:
 def check_socket(world: World, backend: str) -> None:
     """The simulator in another process gives the bytes that the one in this process gives."""
     assume("each_event" not in world.settings and world.settings["speed_factor"] == 1)
-    here = simulate(world).jobs_csv().splitlines()
-    there = simulate(world, backend=backend).jobs_csv().splitlines()
+    embedded, behind = simulate(world), simulate(world, backend=backend)
+    here, there = embedded.jobs_csv().splitlines(), behind.jobs_csv().splitlines()
+    assert embedded.power_changes == behind.power_changes
     if backend == "socket5":  # it ends a killed job before the withdrawals behind the kill
         here, there = sorted(here), sorted(there)
     assert here == there
@@ -155,6 +169,7 @@ def check_proxy(world: World, protocol: int) -> None:
     """A policy that knows of no users gives the same schedule, but for jobs that are withdrawn."""
     assume(world.plain and world.users != RIGID and "each_event" not in world.settings)
     assume(world.policy != "grid")  # which registers jobs itself
+    world = world.always_on()  # it does not know that jobs may come
     inside = simulate(world)
     outside = simulate_behind_proxy(world.resolve(), protocol)
     rows = read_rows(outside)

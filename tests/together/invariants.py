@@ -22,6 +22,15 @@ CLOSE = 1e-4
 """Seconds: tables have six decimals, of which times after 10^9 s keep fewer."""
 
 
+FOLLOWS = {
+    "awake": ("switching_off", ""),
+    "switching_off": ("asleep", ""),
+    "asleep": ("switching_on", ""),
+    "switching_on": ("awake", ""),
+}
+"""The states that a processor may enter from another, and the end."""
+
+
 class Row(NamedTuple):
     """A job in the table of a run; times in seconds."""
 
@@ -37,11 +46,18 @@ class Row(NamedTuple):
     state: str
     withdrawn: float
     """When its user withdrew it, inf if never."""
+    waking: float
+    """Seconds before the start in which its processors were woken."""
+
+    @property
+    def bound(self) -> float:
+        """When it got its processors."""
+        return self.start - self.waking
 
     @property
     def left(self) -> float:
         """When it left the queue."""
-        return min(self.start, self.withdrawn)
+        return min(self.bound, self.withdrawn)
 
 
 def read_rows(result: Result) -> list[Row]:
@@ -73,6 +89,7 @@ def read_rows(result: Result) -> list[Row]:
                 frozenset(processors),
                 cells["final_state"],
                 float(cells["withdrawal_time"]) if withdrawn else inf,
+                float(cells.get("waking") or 0),
             )
         )
     return rows
@@ -84,6 +101,8 @@ def check_run(world: World, result: Result) -> None:
     ran = [row for row in rows if row.processors]
     check_times(rows)
     check_alone(ran, world.nodes)
+    if world.seconds is not None:
+        check_power(world, result, ran)
     after: dict[str, list[str]] = {}
     if world.users == ACTING:
         statistics = result.settings["user_statistics"]
@@ -102,10 +121,16 @@ def check_run(world: World, result: Result) -> None:
         if not {"limits", "reservations"} & set(world.policy_options):
             fit = {row.id: row.size <= world.nodes for row in queued}
             assert all(fit[row.id] == (row.state != "REJECTED") for row in queued)
-            check_never_idle(world, queued)
+            if not (world.seconds and any(row.withdrawn < inf for row in rows)):
+                check_never_idle(world, queued)  # nobody knows which jobs were bound
         # with each_event a job that is submitted as another ends finds it still running
         if not {"shake", "each_event"} & set(world.settings):
             check_queue(world, queued)
+    check_counts(result, rows, ran)
+
+
+def check_counts(result: Result, rows: Sequence[Row], ran: Sequence[Row]) -> None:
+    """The metrics of a run have its numbers of jobs, and their mean wait."""
     waits = [row.start - row.submit for row in ran]
     if waits:
         mean = sum(waits) / len(waits)
@@ -175,11 +200,48 @@ def check_alone(ran: Sequence[Row], nb_processors: int) -> None:
     busy = defaultdict(list)
     for row in ran:
         for processor in row.processors:
-            busy[processor].append((row.start, row.end, row.id))
+            busy[processor].append((row.bound, row.end, row.id))
     assert all(0 <= processor < nb_processors for processor in busy)
+    slack = CLOSE if any(row.waking for row in ran) else 0.0
     for processor, intervals in busy.items():
         for (_, end, before), (start, _, after) in pairwise(sorted(intervals)):
-            assert end <= start, f"processor {processor}: {before} and {after}"
+            assert end <= start + slack, f"processor {processor}: {before} and {after}"
+
+
+def check_power(world: World, result: Result, ran: Sequence[Row]) -> None:
+    """No job waits longer for its processors than a switch off and on; none runs on sleepers.
+
+    Joules are sums of times and watts.
+    """
+    assert world.seconds is not None
+    states: dict[int, list[tuple[float, str]]] = {at: [] for at in range(world.nodes)}
+    for time, processors, state in result.power_changes:
+        for processor in processors:
+            states[processor].append((time, state))
+    for row in ran:
+        assert row.waking <= sum(world.seconds) + CLOSE
+        assert row.bound >= row.submit - CLOSE
+    last = max((row.end for row in ran), default=0.0)
+    power, joules = world.settings["power"], 0.0
+    watts = {"awake": power["idle_watts"], "asleep": power["asleep_watts"]}
+    watts["switching_off"] = power["off_joules"] / power["off_seconds"]
+    watts["switching_on"] = power["on_joules"] / power["on_seconds"]
+    for processor, changes in states.items():
+        mine = [row for row in ran if processor in row.processors]
+        joules += sum(row.end - row.start for row in mine) * power["computing_watts"]
+        joules -= sum(row.end - row.start for row in mine) * power["idle_watts"]
+        before, since = "awake", 0.0
+        for time, state in [*changes, (inf, "")]:
+            assert state in FOLLOWS[before], f"processor {processor} at {time}: {before}, {state}"
+            if before in ("switching_off", "switching_on") and time < inf:
+                lasts = world.seconds[before == "switching_on"]
+                assert time - since == pytest.approx(lasts, abs=CLOSE)
+            if before != "awake":
+                for row in mine:
+                    assert row.end <= since + CLOSE or row.start >= time - CLOSE
+            joules += max(0.0, min(time, last) - since) * watts[before]
+            before, since = state, time
+    assert result.metrics["energy"] == pytest.approx(joules, rel=1e-9, abs=1.0)
 
 
 def check_jobs_of_the_log(world: World, rows: Sequence[Row]) -> None:
@@ -279,7 +341,7 @@ def check_never_idle(world: World, rows: Sequence[Row]) -> None:
             running.pop(row.id, None)
             if row.submit <= now < row.left:
                 waiting[row.id] = row.size
-            elif row.start <= now < row.end:
+            elif row.bound <= now < row.end:
                 running[row.id] = row.size
         # a user's reaction comes with the next event, up to a microsecond late
         if waiting and later - now > CLOSE:
@@ -300,8 +362,10 @@ def check_queue(world: World, rows: Sequence[Row]) -> None:
         is_head_from = max(row.submit, latest)
         if row.processors and (world.users == "rigid" or instants[row.submit] == 1):
             if world.policy == "fcfs":
-                assert row.start >= latest
+                assert row.bound >= latest - (CLOSE if row.waking else 0.0)
             promised = promise(row, queue[:at], queue[at + 1 :], is_head_from, world.nodes)
+            if world.seconds is not None:  # all that is free then is awake by then
+                promised = max(promised, is_head_from + sum(world.seconds))
             assert row.start <= promised + CLOSE, f"job {row.id} was promised {promised}"
         latest = max(latest, row.left)
 
@@ -311,8 +375,8 @@ def promise(
 ) -> float:
     """Return when a job can start at the latest, by the walltimes of what runs at ``now``."""
     # a zero-length job that starts at this instant still holds its processors
-    running = [row for row in earlier if row.start == now or row.start < now < row.end]
-    running += [row for row in later if row.start < now < row.end]
+    running = [row for row in earlier if row.bound == now or row.bound < now < row.end]
+    running += [row for row in later if row.bound < now < row.end]
     free = nb_processors - sum(row.size for row in running)
     if free >= head.size:
         return now

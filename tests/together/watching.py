@@ -32,7 +32,7 @@ def watch(kind: type[Any]) -> type[Any]:
     def schedule(self: Any, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Any]:
         for job in queue:
             assert job.state is WAITING
-            follow(job, "new", "offered", to="offered")
+            follow(job, "new", "offered", "put back", to="offered")
             for needed in job.extra.get("needs", ()):
                 assert state[f"dyn!{needed}"] == "ended"
         assert all(state[job.id] == "started" for job in machine.releases())
@@ -42,13 +42,14 @@ def watch(kind: type[Any]) -> type[Any]:
 
     def job_started(self: Any, now: float, job: Job) -> None:
         assert job.state is RUNNING
-        assert job.start_time == now
+        assert job.start_time >= now  # later if its processors are woken
         follow(job, "offered", to="started")
         pass_on(self, "job_started", now, job)
 
     def job_ended(self: Any, now: float, job: Job) -> None:
         assert job.state is ENDED
-        follow(job, "started", to="ended")
+        # an outage may take processors that are woken for a job, which then waits again
+        follow(job, "started", to="put back" if job.start_time > now else "ended")
         pass_on(self, "job_ended", now, job)
 
     def job_withdrawn(self: Any, now: float, job: Job) -> None:

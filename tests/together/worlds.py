@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -34,6 +34,23 @@ POLICIES = sorted(plugins.list_names(SCHEDULERS))
 ACTING = f"{Path(__file__).with_name('acting_users.py')}:Acting"
 """Users who withdraw jobs, and whose jobs depend on others."""
 MODELS = [RIGID, ACTING, *sorted(plugins.list_names(USERS))]
+POWER = {
+    "idle_watts": 95.0,
+    "computing_watts": 190.0,
+    "asleep_watts": 9.0,
+    "off_joules": 620.0,
+    "on_joules": 1900.0,
+}
+"""Of each processor that sleeps; seconds are drawn."""
+SHUTDOWNS: list[dict[str, Any]] = [
+    {"idle_time": 0},
+    {"idle_time": 10},
+    {"idle_time": 60, "keep": 1},
+    {"idle_time": 20, "keep": "25%", "period": 200},
+    {"rule": "proportional", "period": 400, "awake": "30%", "idle_time": 100},
+    {"rule": "inertial", "period": 300, "load_bound": 30},
+]
+"""Rules that switch processors off; the last three call at each period, from 0 on."""
 TEXTS: dict[str, list[Any]] = {
     "begins": ["tue 08:15"],
     "bf_window": ["30 min"],
@@ -130,6 +147,17 @@ class World:
     def plain(self) -> bool:
         """Whether all processors are alike."""
         return self.machine is None and self.sites is None
+
+    @property
+    def seconds(self) -> tuple[float, float] | None:
+        """The seconds to switch a processor off and on, None if none is switched."""
+        power = self.settings.get("power")
+        return (power["off_seconds"], power["on_seconds"]) if power else None
+
+    def always_on(self) -> World:
+        """Return the world without a shutdown."""
+        kept = {k: v for k, v in self.settings.items() if k not in ("power", "shutdown")}
+        return replace(self, settings=kept)
 
     def jobs(self) -> list[Job]:
         """Return the jobs of the log, in order of submission."""
@@ -295,8 +323,13 @@ def machines(draw: st.DrawFn, begins: int) -> Machine:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, policy: str | None = None, users: str | None = None) -> World:
-    """Any world with this policy and these users, or any."""
+def worlds(
+    draw: st.DrawFn,
+    policy: str | None = None,
+    users: str | None = None,
+    sleeps: bool | None = None,
+) -> World:
+    """Any world with this policy and these users, or any; maybe its processors sleep, or do not."""
     policy = draw(st.sampled_from(POLICIES)) if policy is None else policy
     users = draw(st.sampled_from(MODELS)) if users is None else users
     begins = draw(st.sampled_from([0, 0, LATE]))
@@ -317,6 +350,10 @@ def worlds(draw: st.DrawFn, policy: str | None = None, users: str | None = None)
         "speed_factor": draw(st.sampled_from([1.0, 1.0, 0.7])),
         "runtime": draw(st.sampled_from(["recorded", "recorded", "cut-at-request"])),
     }
+    if draw(st.sampled_from([False, False, True])) if sleeps is None else sleeps:
+        off, on = draw(st.sampled_from([(10.0, 50.0), (20.0, 20.0), (5.0, 160.0)]))
+        settings["power"] = POWER | {"off_seconds": off, "on_seconds": on}
+        settings["shutdown"] = draw(st.sampled_from(SHUTDOWNS[: 3 if begins else None]))
     if sites is not None:
         settings["homes"] = draw(st.sampled_from(["user", "round-robin"]))
         settings["split"] = draw(st.sampled_from([None, None, "local", "largest", 3]))
