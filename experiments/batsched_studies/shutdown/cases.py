@@ -1,0 +1,122 @@
+"""The runs of the study, with what each saves and how much longer its jobs wait.
+
+A *saving* is in per cent of what the same schedule needs if nothing is switched off. Other changes
+are against the run of the same users in which nothing is switched off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from batsched_py.report import kit
+from batsched_py.report.kit import SEED, Interval, Quantity, Runs
+from batsched_py.schedulers.shutdown.settings import Shutdown, parse_shutdown
+from batsched_py.units import DAY, HOUR
+
+RECORDED, RIGID, FEEDBACK, TBUOS = LOOPS = ("recorded", "rigid", "feedback", "tbuos")
+REACTING = (FEEDBACK, TBUOS)
+BREAK_EVEN, RESERVE = 212.0, "10%"
+"""The idle time that equals the break-even gap, in seconds, and the processors that stay on."""
+SAVED, OF_IDLE, OF_POSSIBLE, CHANGE = "saved", "of_idle", "of_possible", "change"
+SLEEPS, ADDED, WAKING, REST = "sleeps_day", "added", "waking", "rest"
+COMPARED = (SAVED, OF_IDLE, OF_POSSIBLE, WAKING)
+"""The quantities that are compared between users who react and rigid ones."""
+NAMES = {
+    SAVED: "saved (% of all energy)",
+    OF_IDLE: "saved (% of idle energy above sleep)",
+    OF_POSSIBLE: "saved (% of the bound)",
+    WAKING: "mean time for waking of a job (s)",
+}
+_PLACE = ["log", "loop", "node_factor", SEED]
+_OF_BASE = ["joules", "joules_possible", "busy_seconds", "wait", "mean_lateness"]
+
+
+class Case(NamedTuple):
+    """The runs with one kind of users, size of the machine, and shutdown."""
+
+    loop: str
+    factor: float
+    idle_time: float
+    keep: str
+    runs: Runs
+
+
+def read(runs: pd.DataFrame) -> dict[str, Runs]:
+    """Return the runs by log, those of which nothing was switched off in their base.
+
+    The blocks of recorded users become replications. Empty for a campaign without runs.
+    """
+    if runs.empty:
+        return {}
+    frame = _split_blocks(runs.assign(log=runs["log"].map(kit.log_name)))
+    options = [parse_shutdown(text) or Shutdown() for text in frame["shutdown"]]
+    frame["idle_time"] = [each.idle_time for each in options]
+    frame["keep"] = [str(each.keep) for each in options]
+    base = frame.loc[frame["idle_time"] == inf, _PLACE + _OF_BASE]
+    frame = frame.merge(base, on=_PLACE, suffixes=("", "_base"))
+    saved, host_days = frame["joules_awake"] - frame["joules"], frame["host_seconds"] / DAY
+    frame[SAVED] = 100 * saved / frame["joules_awake"]
+    frame[OF_IDLE] = 100 * saved / frame["joules_above_sleep"]
+    frame[OF_POSSIBLE] = 100 * saved / frame["joules_possible_base"]
+    frame["held"] = 100 * frame["joules_held"] / frame["joules_possible_base"]
+    frame["possible"] = 100 * frame["joules_possible"] / frame["joules_awake"]
+    frame[CHANGE] = 100 - 100 * frame["joules"] / frame["joules_base"]
+    frame["work"] = 100 * frame["busy_seconds"] / frame["busy_seconds_base"] - 100
+    frame["load"] = 100 * frame["busy_seconds"] / frame["host_seconds"]
+    frame[SLEEPS] = frame["sleeps"] / host_days
+    frame["possible_sleeps_day"] = frame["possible_sleeps"] / host_days
+    frame[ADDED] = frame["wait"] - frame["wait_base"]
+    frame[REST] = frame[ADDED] - frame[WAKING]
+    frame["late"] = (frame["mean_lateness"] - frame["mean_lateness_base"]) / HOUR
+    return {log: of_log for (log,), of_log in Runs(frame).groups("log")}
+
+
+def _split_blocks(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each block instead of each run of recorded users."""
+    names = [name for name in frame if re.fullmatch(r"joules_\d+", name)]
+    if not names:
+        return frame if SEED in frame else frame.assign(**{SEED: 0})
+    blocks = []
+    for number, end in enumerate(name.removeprefix("joules") for name in names):
+        of_block = {name: name.removesuffix(end) for name in frame if name.endswith(end)}
+        blocks.append(frame.rename(columns=of_block).assign(**{SEED: number}))
+    return pd.concat(blocks, ignore_index=True).dropna(subset=["joules"])
+
+
+def find_cases(runs: Runs, loops: tuple[str, ...] = LOOPS) -> Iterator[Case]:
+    """Yield the cases that have runs, by users, machine, reserve and idle time."""
+    for loop in loops:
+        for factor, of_factor in runs.where(loop=loop).by("node_factor").items():
+            for keep, of_keep in of_factor.by("keep").items():
+                for idle_time, of_case in of_keep.by("idle_time").items():
+                    yield Case(loop, factor, idle_time, keep, of_case)
+
+
+def find_pilot(
+    published: Mapping[str, Any], log: str, runs: Runs
+) -> Iterator[tuple[Case, dict[str, Any]]]:
+    """Yield the cases of recorded users that the pilot has, with its numbers."""
+    for case in find_cases(runs, (RECORDED,)):
+        path = (log, f"{case.factor:g}", f"{case.idle_time:g}")
+        if theirs := kit.find_published(published, "pilot", *path):
+            yield case, theirs
+
+
+def select(runs: Runs, loop: str, factor: float, idle_time: float, keep: str = "0") -> Runs:
+    """Return the runs of a case; empty if it has none."""
+    return runs.where(loop=loop, node_factor=factor, idle_time=idle_time, keep=keep)
+
+
+def compare(ours: Runs, base: Runs, quantity: str) -> Interval:
+    """Return by how much a quantity is larger than in other runs of the same users."""
+    return kit.paired_difference(*kit.paired(ours.values(quantity), base.values(quantity)))
+
+
+def list_idle_times(runs: Runs) -> list[float]:
+    """Return the idle times of the runs that switch processors off, ascending."""
+    return [time for time in runs.where(keep="0").by("idle_time") if time < inf]
