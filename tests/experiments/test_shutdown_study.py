@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.report import Report
-from batsched_py.report.kit import Interval
 from batsched_py.workload.processor_power import ProcessorPower
 from batsched_studies.shutdown import cases as c
 from batsched_studies.shutdown.claims import judge_claims
@@ -124,9 +123,12 @@ def made_up(nb: int = 6, loops: tuple[str, ...] = c.LOOPS[1:]) -> Runs:
             row |= {"joules": 2000 * of_draw - share * idle * (0.8 if react else 1)}
             row |= {"joules_possible": 0.95 * idle, "joules_held": 0.05 * idle}
             row |= {"busy_seconds": 10 * of_draw, "host_seconds": 20 * factor * 86400}
-            row |= {"sleeps": 0 if idle_time == inf else 100 - idle_time / 100, "wait": 500 + waking}
-            row |= {"possible_sleeps": 60, "waking": waking * (1.5 if react else 1)}
-            runs.append(row | {"submitted": 100, "mean_lateness": 3600 + waking})
+            row |= {
+                "sleeps": 0 if idle_time == inf else 100 - idle_time / 100,
+                "wait": 500 + waking,
+            }
+            row |= {"waking": waking * (1.5 if react else 1)}
+            runs.append(row | {"mean_lateness": 3600 + waking})
     return runs
 
 

@@ -6,15 +6,14 @@ are against the run of the same users in which nothing is switched off.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from batsched_py.report import kit
-from batsched_py.report.kit import SEED, Interval, Quantity, Runs
+from batsched_py.report.kit import SEED, Interval, Runs
 from batsched_py.schedulers.shutdown.settings import Shutdown, parse_shutdown
 from batsched_py.units import DAY, HOUR
 
@@ -24,6 +23,7 @@ BREAK_EVEN, RESERVE = 212.0, "10%"
 """The idle time that equals the break-even gap, in seconds, and the processors that stay on."""
 SAVED, OF_IDLE, OF_POSSIBLE, CHANGE = "saved", "of_idle", "of_possible", "change"
 SLEEPS, ADDED, WAKING, REST = "sleeps_day", "added", "waking", "rest"
+REST_SHARE = "rest_of_waking"
 COMPARED = (SAVED, OF_IDLE, OF_POSSIBLE, WAKING)
 """The quantities that are compared between users who react and rigid ones."""
 NAMES = {
@@ -47,9 +47,9 @@ class Case(NamedTuple):
 
 
 def read(runs: pd.DataFrame) -> dict[str, Runs]:
-    """Return the runs by log, those of which nothing was switched off in their base.
+    """Return the runs by log; empty for a campaign without runs.
 
-    The blocks of recorded users become replications. Empty for a campaign without runs.
+    The blocks of recorded users become replications.
     """
     if runs.empty:
         return {}
@@ -59,7 +59,7 @@ def read(runs: pd.DataFrame) -> dict[str, Runs]:
     frame["keep"] = [str(each.keep) for each in options]
     base = frame.loc[frame["idle_time"] == inf, _PLACE + _OF_BASE]
     frame = frame.merge(base, on=_PLACE, suffixes=("", "_base"))
-    saved, host_days = frame["joules_awake"] - frame["joules"], frame["host_seconds"] / DAY
+    saved = frame["joules_awake"] - frame["joules"]
     frame[SAVED] = 100 * saved / frame["joules_awake"]
     frame[OF_IDLE] = 100 * saved / frame["joules_above_sleep"]
     frame[OF_POSSIBLE] = 100 * saved / frame["joules_possible_base"]
@@ -68,24 +68,23 @@ def read(runs: pd.DataFrame) -> dict[str, Runs]:
     frame[CHANGE] = 100 - 100 * frame["joules"] / frame["joules_base"]
     frame["work"] = 100 * frame["busy_seconds"] / frame["busy_seconds_base"] - 100
     frame["load"] = 100 * frame["busy_seconds"] / frame["host_seconds"]
-    frame[SLEEPS] = frame["sleeps"] / host_days
-    frame["possible_sleeps_day"] = frame["possible_sleeps"] / host_days
+    frame[SLEEPS] = frame["sleeps"] / (frame["host_seconds"] / DAY)
     frame[ADDED] = frame["wait"] - frame["wait_base"]
     frame[REST] = frame[ADDED] - frame[WAKING]
+    frame[REST_SHARE] = 100 * frame[REST] / frame[WAKING]
     frame["late"] = (frame["mean_lateness"] - frame["mean_lateness_base"]) / HOUR
     return {log: of_log for (log,), of_log in Runs(frame).groups("log")}
 
 
 def _split_blocks(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each block instead of each run of recorded users."""
-    names = [name for name in frame if re.fullmatch(r"joules_\d+", name)]
-    if not names:
-        return frame if SEED in frame else frame.assign(**{SEED: 0})
-    blocks = []
-    for number, end in enumerate(name.removeprefix("joules") for name in names):
-        of_block = {name: name.removesuffix(end) for name in frame if name.endswith(end)}
-        blocks.append(frame.rename(columns=of_block).assign(**{SEED: number}))
-    return pd.concat(blocks, ignore_index=True).dropna(subset=["joules"])
+    names = list(map(str, frame.columns))
+    blocks: list[pd.DataFrame] = []
+    while any(name == f"joules_{len(blocks)}" for name in names):
+        end = f"_{len(blocks)}"
+        of_block = {name: name.removesuffix(end) for name in names if name.endswith(end)}
+        blocks.append(frame.rename(columns=of_block).assign(**{SEED: len(blocks)}))
+    return pd.concat(blocks, ignore_index=True).dropna(subset=["joules"]) if blocks else frame
 
 
 def find_cases(runs: Runs, loops: tuple[str, ...] = LOOPS) -> Iterator[Case]:
@@ -95,16 +94,6 @@ def find_cases(runs: Runs, loops: tuple[str, ...] = LOOPS) -> Iterator[Case]:
             for keep, of_keep in of_factor.by("keep").items():
                 for idle_time, of_case in of_keep.by("idle_time").items():
                     yield Case(loop, factor, idle_time, keep, of_case)
-
-
-def find_pilot(
-    published: Mapping[str, Any], log: str, runs: Runs
-) -> Iterator[tuple[Case, dict[str, Any]]]:
-    """Yield the cases of recorded users that the pilot has, with its numbers."""
-    for case in find_cases(runs, (RECORDED,)):
-        path = (log, f"{case.factor:g}", f"{case.idle_time:g}")
-        if theirs := kit.find_published(published, "pilot", *path):
-            yield case, theirs
 
 
 def select(runs: Runs, loop: str, factor: float, idle_time: float, keep: str = "0") -> Runs:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from batsched_py.report import Verdict, kit
 from batsched_py.report.kit import Interval, Runs
-from batsched_studies.shutdown import PUBLISHED, TEXTS
+from batsched_studies.shutdown import TEXTS
 from batsched_studies.shutdown import cases as c
 
 MARGIN = 0.5
@@ -16,22 +17,26 @@ MARGIN = 0.5
 NEAR = 20.0
 """Per cent of the time for waking within which other changes of waits are taken for none."""
 Found = Mapping[str, Interval]
+above, below, near = (
+    lambda change: change.above(0),
+    lambda change: change.below(0),
+    lambda change: change.within(-NEAR, NEAR),
+)
 
 
 def judge_claims(log: str, runs: Runs) -> Iterator[Verdict]:
     """Yield a verdict on each claim for which a log has runs."""
     times = c.list_idle_times(runs)
+    long = [time for time in times if time >= c.BREAK_EVEN]
     for loop in c.LOOPS:
-        judge, case = partial(_judge, log, loop), partial(c.select, runs, loop)
         factors = list(runs.where(loop=loop).by("node_factor"))
+        judge, case = partial(_judge, log, loop), partial(c.select, runs, loop)
         changes: Found = {
-            f"x{factor:g}, {less:g} to {more:g} s": c.compare(
-                case(factor, more), case(factor, less), c.SAVED
-            )
-            for factor in factors
-            for less, more in pairwise(time for time in times if time >= c.BREAK_EVEN)
+            f"x{of:g}, {less:g} to {more:g} s": c.compare(case(of, more), case(of, less), c.SAVED)
+            for of in factors
+            for less, more in pairwise(long)
         }
-        yield from judge("idle_time", changes, lambda change: change.below(0))
+        yield from judge("idle_time", changes, below)
         changes = {
             f"{time:g} s, x{less:g} to x{more:g}": c.compare(
                 case(more, time), case(less, time), c.SAVED
@@ -39,31 +44,27 @@ def judge_claims(log: str, runs: Runs) -> Iterator[Verdict]:
             for time in times
             for less, more in pairwise(factors)
         }
-        yield from judge("load", changes, lambda change: change.above(0))
-        for key, quantity, bound in (("at_once", c.SAVED, -MARGIN), ("sleeps", c.SLEEPS, 0.0)):
-            changes = {
-                f"x{factor:g}": c.compare(case(factor, 0.0), case(factor, c.BREAK_EVEN), quantity)
-                for factor in factors
-            }
-            yield from judge(key, changes, lambda change, bound=bound: change.above(bound))
-        if factors:
-            rests = {f"{time:g} s": _compare_rest(case(factors[-1], time)) for time in times}
-            near = partial(Interval.within, low=-NEAR, high=NEAR)
-            yield from judge("is_waking", rests, near, factor=factors[-1])
-        changes = dict(found for factor in factors for found in _reserve(runs, loop, factor))
-        yield from judge("reserve", changes, lambda change: change.above(0))
+        yield from judge("load", changes, above)
+        at_once, slow, rigid = (
+            {of: c.select(runs, *place) for of in factors for place in [(users, of, time)]}
+            for users, time in ((loop, 0.0), (loop, c.BREAK_EVEN), (c.RIGID, c.BREAK_EVEN))
+        )
+        changes = _compare(at_once, slow, c.SAVED)
+        yield from judge("at_once", changes, lambda change: change.above(-MARGIN))
+        yield from judge("sleeps", _compare(at_once, slow, c.SLEEPS), above)
+        on_largest = {time: case(of, time) for of in factors[-1:] for time in times}
+        rests = {f"{time:g} s": of.mean(c.REST_SHARE) for time, of in on_largest.items()}
+        yield from judge("is_waking", rests, near)
+        changes = dict(found for of in factors for found in _reserve(runs, loop, of))
+        yield from judge("reserve", changes, above)
         for quantity in c.COMPARED if loop in c.REACTING else ():
-            changes = {
-                f"x{factor:g}": c.compare(
-                    case(factor, c.BREAK_EVEN), c.select(runs, c.RIGID, factor, c.BREAK_EVEN), quantity
-                )
-                for factor in factors
-            }
-            less = {"what": c.NAMES[quantity], "way": "more" if quantity == c.WAKING else "less"}
-            test = Interval.above if quantity == c.WAKING else Interval.below
-            yield from judge("reacting", changes, partial(test, bound=0.0), **less)
-        pilot = dict(_pilot(log, runs)) if loop == c.RECORDED else {}
-        yield from judge("pilot", pilot, lambda distance: distance.value <= 1)
+            way, test = ("more", above) if quantity == c.WAKING else ("less", below)
+            what = {"what": c.NAMES[quantity], "way": way}
+            yield from judge("reacting", _compare(slow, rigid, quantity), test, **what)
+
+
+def _compare(ours: Mapping[float, Runs], base: Mapping[float, Runs], quantity: str) -> Found:
+    return {f"x{of:g}": c.compare(ours[of], base[of], quantity) for of in ours}
 
 
 def _judge(
@@ -72,23 +73,15 @@ def _judge(
     key: str,
     found: Found,
     test: Callable[[Interval], bool | None],
-    **values: object,
+    **values: Any,
 ) -> Iterator[Verdict]:
     """Yield the verdict on a claim that holds if it does in each case; none without runs."""
     answers = {name: test(change) for name, change in found.items() if change.nb}
     if answers:
         place = min(kit.deciding(answers), key=lambda name: abs(found[name].value))
         effect = f"{place}: {found[place]}, n = {found[place].nb}"
-        seen = "; ".join(f"{name}: {found[name]}" for name in answers)
-        values |= {"loop": loop, "found": seen}
+        values |= {"loop": loop, "found": "; ".join(f"{name}: {found[name]}" for name in answers)}
         yield TEXTS.verdict(key, kit.all_hold(answers.values()), log, effect=effect, **values)
-
-
-def _compare_rest(case: Runs) -> Interval:
-    """Return how much longer jobs wait than by waking, in per cent of the time for waking."""
-    rest, waking = case.mean(c.REST), case.mean(c.WAKING).value
-    of_waking = (100 * end / waking for end in (rest.value, rest.low, rest.high))
-    return Interval(*of_waking, rest.nb)
 
 
 def _reserve(runs: Runs, loop: str, factor: float) -> Iterator[tuple[str, Interval]]:
@@ -106,11 +99,3 @@ def _reserve(runs: Runs, loop: str, factor: float) -> Iterator[tuple[str, Interv
             return
     if kept:
         yield f"{name} wakes longer (s)", change
-
-
-def _pilot(log: str, runs: Runs) -> Iterator[tuple[str, Interval]]:
-    """Yield distances of savings from the pilot's, in halves of its intervals."""
-    for case, theirs in c.find_pilot(PUBLISHED, log, runs):
-        ours, (value, low, high) = case.runs.mean(c.SAVED), theirs[c.SAVED]
-        distance = abs(ours.value - value) / ((high - low) / 2)
-        yield f"x{case.factor:g}, {case.idle_time:g} s", Interval(distance, distance, distance, ours.nb)

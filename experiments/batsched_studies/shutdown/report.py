@@ -10,13 +10,13 @@ import altair as alt
 import pandas as pd
 
 from batsched_py.report import CampaignResults, Figure, Report, Table, kit
-from batsched_py.report.kit import Runs
+from batsched_py.report.kit import Interval, Runs
 from batsched_py.support import palette
 from batsched_studies.shutdown import PUBLISHED, TEXTS
 from batsched_studies.shutdown import cases as c
 from batsched_studies.shutdown.claims import judge_claims
 
-_OF_BASES = ("load", "wait", "possible", "possible_sleeps_day")
+_OF_BASES = ("load", "wait", "possible")
 _SAVINGS = (c.SAVED, c.OF_IDLE, c.OF_POSSIBLE, "held", c.CHANGE, c.SLEEPS)
 _WAITS = (c.ADDED, c.WAKING, c.REST, "late", "work")
 
@@ -44,46 +44,44 @@ def _parts(log: str, runs: Runs) -> Iterator[Table | Figure | None]:
         yield TEXTS.table(key, rows, kit.slug(key, log), log=log)
 
 
-def _place(case: c.Case) -> dict[str, Any]:
-    place: dict[str, Any] = {"users": case.loop, "factor": case.factor}
-    return place | {"idle_time": case.idle_time, "keep": case.keep}
+def _place(case: c.Case, **found: Interval) -> dict[str, Any]:
+    """Return a case as a row, with quantities and their intervals."""
+    row: dict[str, Any] = {"users": case.loop, "factor": case.factor}
+    row |= {"idle_time": case.idle_time, "keep": case.keep}
+    for name, value in found.items():
+        row |= kit.cells(value, name, f"{name}_low", f"{name}_high", nb="n")
+    return row
 
 
 def _means(case: c.Case, *names: str) -> dict[str, Any]:
-    """Return the means of quantities, with their intervals, as a row."""
-    row = _place(case)
-    for name in names:
-        row |= kit.cells(case.runs.mean(name), name, f"{name}_low", f"{name}_high", nb="n")
-    return row
+    return _place(case, **{name: case.runs.mean(name) for name in names})
 
 
 def _reacting(runs: Runs) -> Iterator[dict[str, Any]]:
     """Yield by how much more users who react save and wait than rigid ones."""
     for case in c.find_cases(runs, c.REACTING):
-        rigid = c.select(runs, c.RIGID, *case[1:4])
-        row = _place(case)
-        for name in (*c.COMPARED, c.ADDED) if case.idle_time < inf and rigid else ():
-            change = c.compare(case.runs, rigid, name)
-            row |= kit.cells(change, name, f"{name}_low", f"{name}_high", nb="n")
-        if "n" in row:
-            yield row
+        if case.idle_time < inf and (rigid := c.select(runs, c.RIGID, *case[1:4])):
+            names = (*c.COMPARED, c.ADDED)
+            yield _place(case, **{name: c.compare(case.runs, rigid, name) for name in names})
 
 
 def _pilot(log: str, runs: Runs) -> Iterator[dict[str, Any]]:
     """Yield the cases of the pilot, with its numbers."""
-    for case, theirs in c.find_pilot(PUBLISHED, log, runs):
-        row = _means(case, c.SAVED, c.CHANGE, c.ADDED, c.WAKING, c.SLEEPS)
-        for name in (c.SAVED, c.ADDED, c.WAKING, c.SLEEPS):
-            row[f"{name}_pilot"], *ends = theirs[name]
-            row |= dict(zip((f"{name}_pilot_low", f"{name}_pilot_high"), ends, strict=False))
-        yield row
+    for case in c.find_cases(runs, (c.RECORDED,)):
+        path = (log, f"{case.factor:g}", f"{case.idle_time:g}")
+        if theirs := kit.find_published(PUBLISHED, "pilot", *path):
+            row = _means(case, c.SAVED, c.CHANGE, c.ADDED, c.WAKING, c.SLEEPS)
+            for name, (value, *ends) in theirs.items():
+                columns = (f"{name}_pilot", f"{name}_pilot_low", f"{name}_pilot_high")
+                row |= dict(zip(columns, (value, *ends), strict=False))
+            yield row
 
 
 _COLOURS = dict(zip(c.LOOPS[1:], (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True))
 
 
 def draw_savings(log: str, runs: Runs) -> Figure | None:
-    """Draw the saving against the time for waking, a line over idle times for each kind of users."""
+    """Draw the saving against the time for waking, with a line for each kind of users."""
     rows: list[dict[str, Any]] = []
     for case in c.find_cases(runs, (*_COLOURS,)):
         if case.idle_time < inf:
