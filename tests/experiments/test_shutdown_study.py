@@ -199,21 +199,21 @@ def test_blocks_of_recorded_users_are_replications() -> None:
     assert of_case.mean(c.SAVED).nb == 6
     assert of_case.mean(c.SAVED).value == pytest.approx(100 * (0.9 - 212 / 20_000) / 2)
     table = table_of(of(runs), "pilot_kth_sp2_1996_2_1_cln").frame
-    row = one_row(table, factor=2.0, idle_time=0.0)
-    assert (row["saved"], row["saved_pilot"]) == (pytest.approx(45), 42.4)
+    row = one_row(table, node_factor=2.0, idle_time=0.0)
+    assert (row["saved"], row["pilot_saved"]) == (pytest.approx(45), 42.4)
 
 
 def test_savings_and_waits_stand_side_by_side() -> None:
     made = of(made_up())
     savings = table_of(made, "savings_kth_sp2_1996_2_1_cln").frame
-    row = one_row(savings, users=c.RIGID, factor=2.0, idle_time=0.0)
+    row = one_row(savings, loop=c.RIGID, node_factor=2.0, idle_time=0.0)
     assert row[["saved", "of_idle", "change"]].tolist() == pytest.approx([45, 90, 45])
     assert row["of_possible"] == pytest.approx(90 / 0.95)
     waits = table_of(made, "waits_kth_sp2_1996_2_1_cln").frame
-    row = one_row(waits, users=c.FEEDBACK, factor=1.0, idle_time=0.0)
+    row = one_row(waits, loop=c.FEEDBACK, node_factor=1.0, idle_time=0.0)
     assert row[["added", "waking"]].tolist() == pytest.approx([61.5, 92.25])
     assert row["rest"] == pytest.approx(-30.75)
     reacting = table_of(made, "reacting_kth_sp2_1996_2_1_cln").frame
-    row = one_row(reacting, users=c.FEEDBACK, factor=2.0, idle_time=0.0)
+    row = one_row(reacting, loop=c.FEEDBACK, node_factor=2.0, idle_time=0.0)
     assert row["of_idle"] == pytest.approx(-18)
     assert len(made.figures) == 1

@@ -6,9 +6,7 @@ are against the run of the same users in which nothing is switched off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import inf
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -19,35 +17,25 @@ from batsched_py.units import DAY, HOUR
 
 RECORDED, RIGID, FEEDBACK, TBUOS = LOOPS = ("recorded", "rigid", "feedback", "tbuos")
 REACTING = (FEEDBACK, TBUOS)
+PLACE = ("loop", "node_factor", "keep", "idle_time")
+"""The labels of a case: kind of users, size of the machine, reserve, idle time (s)."""
 BREAK_EVEN, RESERVE = 212.0, "10%"
 """The idle time that equals the break-even gap, in seconds, and the processors that stay on."""
 SAVED, OF_IDLE, OF_POSSIBLE, CHANGE = "saved", "of_idle", "of_possible", "change"
 SLEEPS, ADDED, WAKING, REST = "sleeps_day", "added", "waking", "rest"
 REST_SHARE = "rest_of_waking"
-COMPARED = (SAVED, OF_IDLE, OF_POSSIBLE, WAKING)
-"""The quantities that are compared between users who react and rigid ones."""
 NAMES = {
     SAVED: "saved (% of all energy)",
     OF_IDLE: "saved (% of idle energy above sleep)",
     OF_POSSIBLE: "saved (% of the bound)",
     WAKING: "mean time for waking of a job (s)",
 }
-_PLACE = ["log", "loop", "node_factor", SEED]
+"""The quantities that are compared between users who react and rigid ones."""
 _OF_BASE = ["joules", "joules_possible", "busy_seconds", "wait", "mean_lateness"]
 
 
-class Case(NamedTuple):
-    """The runs with one kind of users, size of the machine, and shutdown."""
-
-    loop: str
-    factor: float
-    idle_time: float
-    keep: str
-    runs: Runs
-
-
 def read(runs: pd.DataFrame) -> dict[str, Runs]:
-    """Return the runs by log; empty for a campaign without runs.
+    """Return the runs by log, cases in order; empty for a campaign without runs.
 
     The blocks of recorded users become replications.
     """
@@ -57,8 +45,9 @@ def read(runs: pd.DataFrame) -> dict[str, Runs]:
     options = [parse_shutdown(text) or Shutdown() for text in frame["shutdown"]]
     frame["idle_time"] = [each.idle_time for each in options]
     frame["keep"] = [str(each.keep) for each in options]
-    base = frame.loc[frame["idle_time"] == inf, _PLACE + _OF_BASE]
-    frame = frame.merge(base, on=_PLACE, suffixes=("", "_base"))
+    of_base = ["log", "loop", "node_factor", SEED]
+    base = frame.loc[frame["idle_time"] == inf, of_base + _OF_BASE]
+    frame = frame.merge(base, on=of_base, suffixes=("", "_base"))
     saved = frame["joules_awake"] - frame["joules"]
     frame[SAVED] = 100 * saved / frame["joules_awake"]
     frame[OF_IDLE] = 100 * saved / frame["joules_above_sleep"]
@@ -73,6 +62,8 @@ def read(runs: pd.DataFrame) -> dict[str, Runs]:
     frame[REST] = frame[ADDED] - frame[WAKING]
     frame[REST_SHARE] = 100 * frame[REST] / frame[WAKING]
     frame["late"] = (frame["mean_lateness"] - frame["mean_lateness_base"]) / HOUR
+    order = dict(zip(LOOPS, range(len(LOOPS)), strict=True))
+    frame = frame.sort_values([*PLACE], key=lambda of: of.map(order) if of.name == "loop" else of)
     return {log: of_log for (log,), of_log in Runs(frame).groups("log")}
 
 
@@ -87,18 +78,9 @@ def _split_blocks(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(blocks, ignore_index=True).dropna(subset=["joules"]) if blocks else frame
 
 
-def find_cases(runs: Runs, loops: tuple[str, ...] = LOOPS) -> Iterator[Case]:
-    """Yield the cases that have runs, by users, machine, reserve and idle time."""
-    for loop in loops:
-        for factor, of_factor in runs.where(loop=loop).by("node_factor").items():
-            for keep, of_keep in of_factor.by("keep").items():
-                for idle_time, of_case in of_keep.by("idle_time").items():
-                    yield Case(loop, factor, idle_time, keep, of_case)
-
-
 def select(runs: Runs, loop: str, factor: float, idle_time: float, keep: str = "0") -> Runs:
     """Return the runs of a case; empty if it has none."""
-    return runs.where(loop=loop, node_factor=factor, idle_time=idle_time, keep=keep)
+    return runs.where(loop=loop, node_factor=factor, keep=keep, idle_time=idle_time)
 
 
 def compare(ours: Runs, base: Runs, quantity: str) -> Interval:
