@@ -124,7 +124,7 @@ def made_up(nb: int = 6, loops: tuple[str, ...] = c.LOOPS[1:]) -> Runs:
             row |= {"joules_possible": 0.95 * idle, "joules_held": 0.05 * idle}
             row |= {"busy_seconds": 10 * of_draw, "host_seconds": 20 * factor * 86400}
             row |= {
-                "sleeps": 0 if idle_time == inf else 100 - idle_time / 100,
+                "switches": 0 if idle_time == inf else 100 - idle_time / 100,
                 "wait": 500 + waking,
             }
             row |= {"waking": waking * (1.5 if react else 1)}
@@ -171,7 +171,7 @@ def test_each_claim_can_fail() -> None:
         (LONGER, 0.5, "joules", late),
         (LARGER, 0.5, "joules", {"loop": c.RIGID, "node_factor": 1.0}),
         (AT_ONCE, 1.1, "joules", at_once),
-        (SWITCHES, 0.5, "sleeps", at_once),
+        (SWITCHES, 0.5, "switches", at_once),
         (IS_WAKING("rigid"), 1.5, "wait", late),
         (RESERVE, 0.5, "joules", kept),
         (RESERVE, 0.1, "waking", kept),

@@ -22,7 +22,7 @@ PLACE = ("loop", "node_factor", "keep", "idle_time")
 BREAK_EVEN, RESERVE = 212.0, "10%"
 """The idle time that equals the break-even gap, in seconds, and the processors that stay on."""
 SAVED, OF_IDLE, OF_POSSIBLE, CHANGE = "saved", "of_idle", "of_possible", "change"
-SLEEPS, ADDED, WAKING, REST = "sleeps_day", "added", "waking", "rest"
+SWITCHES, ADDED, WAKING, REST = "switches_day", "added", "waking", "rest"
 REST_SHARE = "rest_of_waking"
 NAMES = {
     SAVED: "saved (% of all energy)",
@@ -57,7 +57,7 @@ def read(runs: pd.DataFrame) -> dict[str, Runs]:
     frame[CHANGE] = 100 - 100 * frame["joules"] / frame["joules_base"]
     frame["work"] = 100 * frame["busy_seconds"] / frame["busy_seconds_base"] - 100
     frame["load"] = 100 * frame["busy_seconds"] / frame["host_seconds"]
-    frame[SLEEPS] = frame["sleeps"] / (frame["host_seconds"] / DAY)
+    frame[SWITCHES] = frame["switches"] / (frame["host_seconds"] / DAY)
     frame[ADDED] = frame["wait"] - frame["wait_base"]
     frame[REST] = frame[ADDED] - frame[WAKING]
     frame[REST_SHARE] = 100 * frame[REST] / frame[WAKING]

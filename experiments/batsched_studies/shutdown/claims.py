@@ -46,8 +46,8 @@ def judge_claims(log: str, runs: Runs) -> Iterator[Verdict]:
         at_once = {f"x{of:g}": case(of, 0.0) for of in factors}
         changes = {of: c.compare(at_once[of], slow[of], c.SAVED) for of in slow}
         yield from judge("at_once", changes, lambda change: change.above(-MARGIN))
-        changes = {of: c.compare(at_once[of], slow[of], c.SLEEPS) for of in slow}
-        yield from judge("sleeps", changes, above)
+        changes = {of: c.compare(at_once[of], slow[of], c.SWITCHES) for of in slow}
+        yield from judge("switches", changes, above)
         rests = {
             f"{at:g} s": case(of, at).mean(c.REST_SHARE) for of in factors[-1:] for at in times
         }

@@ -1,4 +1,4 @@
-"""The measures of the study: joules, sleeps and waits in spans of time."""
+"""The measures of the study: joules, switches and waits in spans of time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def measure_spans(table: JobTable, gaps: g.Gaps, spans: Sequence[g.Span]) -> list[dict[str, float]]:
-    """Return joules, processor-seconds, sleeps and waits of each span, by name.
+    """Return joules, processor-seconds, switches and waits of each span, by name.
 
     All processors have one power. ``joules_awake`` is what the same schedule needs if nothing is
     switched off, and ``joules_above_sleep`` what its idle processors need more than asleep ones.
@@ -51,7 +51,7 @@ def measure_spans(table: JobTable, gaps: g.Gaps, spans: Sequence[g.Span]) -> lis
     idle, computing, asleep, *_ = g.list_numbers(power)
     energy = MachineEnergy(table)
     joules, seconds = sum(energy.joules(spans).values()), energy.processor_seconds(spans)
-    off = [(time, len(some)) for time, some, to in table.power.changes if to == "switching_off"]
+    begun = [(time, len(some)) for time, some, to in table.power.changes if to[:2] == "sw"]
     found = []
     for at, (begin, end) in enumerate(spans):
         here = (begin <= table.submit) & (table.submit < end) & table.ran
@@ -64,7 +64,7 @@ def measure_spans(table: JobTable, gaps: g.Gaps, spans: Sequence[g.Span]) -> lis
             "joules_held": (idle - asleep) * seconds["idle"][at],
             "busy_seconds": busy,
             "host_seconds": hosts,
-            "sleeps": sum(nb for time, nb in off if begin <= time < end),
+            "switches": sum(nb for time, nb in begun if begin <= time < end),
             "wait": table.waiting[here].mean(),
             "waking": table.waking[here].mean(),
         }

@@ -18,12 +18,12 @@ from batsched_studies.shutdown.claims import judge_claims
 
 _SHOWN = {
     "bases": ("load", "wait", "possible"),
-    "savings": (c.SAVED, c.OF_IDLE, c.OF_POSSIBLE, "held", c.CHANGE, c.SLEEPS),
+    "savings": (c.SAVED, c.OF_IDLE, c.OF_POSSIBLE, "held", c.CHANGE, c.SWITCHES),
     "waits": (c.ADDED, c.WAKING, c.REST, "late", "work"),
 }
 """The quantities that are shown in each table of means."""
 
-_OF_PILOT = (c.SAVED, c.ADDED, c.WAKING, c.SLEEPS)
+_OF_PILOT = (c.SAVED, c.ADDED, c.WAKING, c.SWITCHES)
 
 
 def report(results: CampaignResults) -> Report:
