@@ -50,7 +50,8 @@ def measure_spans(table: JobTable, gaps: g.Gaps, spans: Sequence[g.Span]) -> lis
     (power,) = {group.power for group in table.power.groups}
     idle, computing, asleep, *_ = g.list_numbers(power)
     energy = MachineEnergy(table)
-    joules, seconds = sum(energy.joules(spans).values()), energy.processor_seconds(spans)
+    seconds = energy.processor_seconds(spans)
+    joules = np.sum(list(energy.joules(spans).values()), axis=0)
     begun = [(time, len(some)) for time, some, to in table.power.changes if to[:2] == "sw"]
     found = []
     for at, (begin, end) in enumerate(spans):
