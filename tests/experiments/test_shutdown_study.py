@@ -12,8 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py import simulate
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.report import Report
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.units import WEEK
 from batsched_py.workload.processor_power import ProcessorPower
 from batsched_studies.shutdown import cases as c
 from batsched_studies.shutdown.claims import judge_claims
@@ -23,6 +27,7 @@ from batsched_studies.shutdown.gaps import (
     compute_possible_saving,
     find_gaps,
 )
+from batsched_studies.shutdown.measures import measure, measure_spans
 from batsched_studies.shutdown.report import report
 from helpers.made_up_campaign import MadeUpCampaign, changed, one_row, table_of
 
@@ -93,6 +98,48 @@ def test_no_choice_of_gaps_saves_more(times: list[int], chosen: list[bool]) -> N
             switches = 9900 if end < inf else 2400
             other += 100 * length - switches - 10 * (length - (70 if end < inf else 20))
     assert other <= compute_possible_saving(gaps, POWER, (0, 1000)) + 1e-6
+
+
+# The measures
+
+
+def run(log: Any = "sample", **options: Any) -> Any:
+    return simulate(log, power=str(POWER), progress=False, **options)
+
+
+def test_measures_by_hand() -> None:
+    """Both processors sleep when the second job comes: 0 since 170, 1 since 70. They wake for 50 s.
+
+    Nothing is switched off after the last job, which runs from 450 to 550.
+    """
+    log = workload([J(0, 1, 100, 100), J(400, 2, 100, 100)], 2)
+    result = run(log, scheduler="easy", shutdown="idle_time=50")
+    table = result.table
+    gaps = find_gaps(table.start, table.finish, [ProcessorSet.of(of) for of in ([0], [0, 1])], 2)
+    (of,) = measure_spans(table, gaps, [(0, 1000)])
+    joules = 300 * 200 + (50 + 50 + 900) * 100 + 2 * (2400 + 7500) + (330 + 230) * 10
+    assert of["joules"] == pytest.approx(joules)
+    assert of["joules_awake"] == pytest.approx(300 * 200 + 1700 * 100)
+    assert of["joules_above_sleep"] == pytest.approx(1700 * 90)
+    assert of["joules_held"] == pytest.approx(1000 * 90)
+    possible = 100 * (350 + 450 + 900) - 2 * 9900 - 2 * 2400 - 10 * (280 + 380 + 860)
+    assert of["joules_possible"] == pytest.approx(possible)
+    assert (of["switches"], of["wait"], of["waking"]) == (4, 25, 25)
+    early, late = measure_spans(table, gaps, [(0, 300), (300, 1000)])
+    for name in ("joules", "joules_possible", "busy_seconds", "switches"):
+        assert early[name] + late[name] == pytest.approx(of[name]), name
+    assert (early["wait"], late["wait"]) == (0, 50)
+
+
+def test_spans_of_drawn_and_of_recorded_users() -> None:
+    options = {"weeks": 3, "long_weeks": 3, "edge_weeks": 1}
+    drawn = measure(run(users="resampled", user_options=options, shutdown="idle_time=600"))
+    assert drawn["host_seconds"] == 64 * 2 * WEEK
+    assert 0 < drawn["joules_awake"] - drawn["joules"] < drawn["joules_above_sleep"]
+    recorded = measure(run(shutdown="idle_time=inf"))
+    assert recorded["joules_0"] == pytest.approx(recorded["joules_awake_0"])
+    assert recorded["host_seconds_1"] == 64 * 4 * WEEK
+    assert "joules_2" not in recorded
 
 
 # The report
