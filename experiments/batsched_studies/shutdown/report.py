@@ -16,14 +16,18 @@ from batsched_studies.shutdown import PUBLISHED, TEXTS
 from batsched_studies.shutdown import cases as c
 from batsched_studies.shutdown.claims import judge_claims
 
-_SHOWN = {
-    "bases": ("load", "wait", "possible"),
-    "savings": (c.SAVED, c.OF_IDLE, c.OF_POSSIBLE, "held", c.CHANGE, c.SWITCHES),
-    "waits": (c.ADDED, c.WAKING, c.REST, "late", "work"),
-}
-"""The quantities that are shown in each table of means."""
-
-_OF_PILOT = (c.SAVED, c.ADDED, c.WAKING, c.SWITCHES)
+_SHOWN: tuple[str, ...] = (
+    "load",
+    "wait",
+    "possible",
+    c.SAVED,
+    c.OF_IDLE,
+    c.OF_POSSIBLE,
+    "held",
+    c.CHANGE,
+)
+_SHOWN += (c.SWITCHES, c.ADDED, c.WAKING, c.REST, "late", "work")
+"""The quantities whose means are cells of the rows."""
 
 
 def report(results: CampaignResults) -> Report:
@@ -37,33 +41,25 @@ def report(results: CampaignResults) -> Report:
 
 def _parts(log: str, runs: Runs) -> Iterator[Table | Figure | None]:
     cases = [(dict(zip(c.PLACE, place, strict=True)), of) for place, of in runs.groups(*c.PLACE)]
-    switched = [case for case in cases if case[0]["idle_time"] < inf]
-    tables = {
-        name: [
-            place | _cells({name: of.mean(name) for name in shown})
-            for place, of in cases
-            if (place["idle_time"] == inf) == (name == "bases")
-        ]
-        for name, shown in _SHOWN.items()
-    }
-    tables["reacting"] = [
+    rows = [place | _cells({name: of.mean(name) for name in _SHOWN}) for place, of in cases]
+    switched = [row for row in rows if row["idle_time"] < inf]
+    reacting = [
         place | _cells({name: c.compare(of, rigid, name) for name in (*c.NAMES, c.ADDED)})
-        for place, of in switched
-        if place["loop"] in c.REACTING and (rigid := runs.where(**place | {"loop": c.RIGID}))
-    ]
-    tables["pilot"] = [
-        place | _cells({name: of.mean(name) for name in (*_OF_PILOT, c.CHANGE)}) | theirs
-        for place, of in switched
-        if (theirs := _find_pilot(log, **place))
+        for place, of in cases
+        if place["loop"] in c.REACTING and place["idle_time"] < inf
+        if (rigid := runs.where(**place | {"loop": c.RIGID}))
     ]
     if switched:
-        rows = [
-            place | _cells({n: of.mean(n) for n in (c.SAVED, c.WAKING)}) for place, of in switched
-        ]
-        chart = draw_savings(pd.DataFrame(rows).assign(log=log))
+        chart = draw_savings(pd.DataFrame(switched).assign(log=log))
         yield TEXTS.figure("savings", chart, kit.slug("figure_savings", log), log=log)
-    for key, rows in tables.items():
-        yield TEXTS.table(key, rows, kit.slug(key, log), log=log)
+    for key, of_table in (
+        ("bases", [row for row in rows if row["idle_time"] == inf]),
+        ("savings", switched),
+        ("waits", switched),
+        ("reacting", reacting),
+        ("pilot", [row | theirs for row in switched if (theirs := _find_pilot(log, row))]),
+    ):
+        yield TEXTS.table(key, of_table, kit.slug(key, log), log=log)
 
 
 def _cells(found: Mapping[str, Interval]) -> dict[str, Any]:
@@ -74,9 +70,9 @@ def _cells(found: Mapping[str, Interval]) -> dict[str, Any]:
     return cells
 
 
-def _find_pilot(log: str, loop: str, node_factor: float, idle_time: float, keep: str) -> Any:
+def _find_pilot(log: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numbers of the pilot for a case as cells, none if it has none."""
-    path = (loop, log, f"{node_factor:g}", f"{idle_time:g}", keep)
+    path = (row["loop"], log, f"{row['node_factor']:g}", f"{row['idle_time']:g}", row["keep"])
     theirs = kit.find_published(PUBLISHED, "pilot", *path, otherwise={})
     return {f"pilot_{name}": value for name, value in theirs.items()}
 
