@@ -16,17 +16,8 @@ from batsched_studies.shutdown import PUBLISHED, TEXTS
 from batsched_studies.shutdown import cases as c
 from batsched_studies.shutdown.claims import judge_claims
 
-_SHOWN: tuple[str, ...] = (
-    "load",
-    "wait",
-    "possible",
-    c.SAVED,
-    c.OF_IDLE,
-    c.OF_POSSIBLE,
-    "held",
-    c.CHANGE,
-)
-_SHOWN += (c.SWITCHES, c.ADDED, c.WAKING, c.REST, "late", "work")
+_SHOWN: tuple[str, ...] = ("load", "wait", "possible", c.SAVED, c.OF_IDLE, c.OF_POSSIBLE, "held")
+_SHOWN += (c.CHANGE, c.SWITCHES, c.ADDED, c.WAKING, c.REST, "late", "work")
 """The quantities whose means are cells of the rows."""
 
 
@@ -77,7 +68,9 @@ def _find_pilot(log: str, row: Mapping[str, Any]) -> dict[str, Any]:
     return {f"pilot_{name}": value for name, value in theirs.items()}
 
 
-_COLOURS = dict(zip(c.LOOPS[1:], (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True))
+_COLOURS = dict(
+    zip(c.LOOPS, (palette.GREEN, palette.BLACK, palette.BLUE, palette.ORANGE), strict=True)
+)
 
 
 def draw_savings(cases: pd.DataFrame) -> kit.Chart:
