@@ -17,6 +17,7 @@ import pandas as pd
 from batsched_py.figures.chart_files import write_chart
 from batsched_py.files.readers import csv_rows, read_text, read_toml
 from batsched_py.support import palette
+from batsched_studies.shutdown.report import draw_savings
 
 HERE = Path(__file__).parent
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
@@ -290,6 +291,11 @@ def draw_other_schedulers() -> Any:
     return _below(alt.hconcat(*panels).resolve_scale(y="shared"))
 
 
+def draw_shutdown() -> Any:
+    """Draw energy saved against the time for waking, by log and size of the machine."""
+    return _below(draw_savings(read_numbers("shutdown", "cases")))
+
+
 def _grouped_intervals(rows: pd.DataFrame, by: str, group: str, name: str, title: str) -> Any:
     """Draw intervals in lines by one column, and in colours and shapes by another."""
     groups = list(dict.fromkeys(rows[group]))
@@ -335,6 +341,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "replay_feedback": draw_replay_feedback,
     "resampling": draw_resampling,
     "reservations": draw_reservations,
+    "shutdown": draw_shutdown,
     "sufficiency": draw_sufficiency,
     "tbuos_ups": draw_tbuos_ups,
 }
