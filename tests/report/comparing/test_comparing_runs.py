@@ -228,7 +228,6 @@ def different(
         (replaced(3, start=None), {}, Kind.TIMES, "starting_time"),
         (replaced(3, start=30 + 1.1 * ROUNDING, first=5), {}, Kind.TIMES, "starting_time"),
         (BASE, {"final_state": "COMPLETED_FAILED"}, Kind.CONTENT, "final_state"),
-        (BASE, {"consumed_energy": "7.000000", "stretch": "2"}, Kind.CONTENT, "consumed_energy"),
         (replaced(3, first=5), {}, Kind.PROCESSORS, "allocated_resources"),
         (replaced(3, start=30.000002, first=5), {}, Kind.PROCESSORS, "allocated_resources"),
         (replaced(3, start=30.000002), {}, Kind.ROUNDING, "starting_time"),
@@ -254,6 +253,19 @@ def test_energies_are_compared_relatively(tmp_path: Path) -> None:
     ours = result(tmp_path, BASE, {"consumed_energy": "48838.696426"})
     theirs = result(tmp_path, BASE, {"consumed_energy": "48838.696390"})
     assert find_differences(ours, theirs) == []
+
+
+def test_only_energies_that_both_account_for_are_compared(tmp_path: Path) -> None:
+    ours, theirs, neither = (
+        result(tmp_path, BASE, {"consumed_energy": joules, "stretch": "2"})
+        for joules in ("6.000000", "7.000000", "-1.000000")
+    )
+    (difference,) = find_differences(ours, theirs)
+    assert (difference.gravest.kind, difference.gravest.column) == (
+        Kind.CONTENT,
+        "consumed_energy",
+    )
+    assert find_differences(ours, neither) == []
 
 
 def test_each_kind_has_a_line_with_the_job_that_started_first(tmp_path: Path) -> None:
