@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from batsched_py import Decision, Fcfs, Kill, Machine, Scheduler, SwitchOff, WaitingQueue
+from batsched_py import Decision, Easy, Fcfs, Kill, Machine, Scheduler, SwitchOff, WaitingQueue
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import draw_job
 from batsched_py.explain.job_watch import Ended, Watch
@@ -121,3 +121,16 @@ def test_a_job_that_never_ran_since_it_was_killed_while_processors_woke(tmp_path
     found = explain(watch(tmp_path, [*WOKEN, J(310, 1, 20)], Regretful, 1))
     assert (found.state, found.start, found.waited) == ("REJECTED", None, 10)
     assert "regretful ended it while its processors were being woken" in account(found)
+
+
+def test_easy_waits_where_that_is_sooner_than_to_wake(tmp_path: Path) -> None:
+    """b could begin at 150 on sleepers, but at 130 on those of a."""
+    head = explain(watch(tmp_path, [J(0, 2, 130), J(100, 2, 50)], Easy, 1))
+    assert head.held[0].needs_end_of == ["w0!0000"]
+    assert account(head)[2:] == [
+        "  from t=100 (00:01:40) to t=130 (00:02:10) (1 decision): 2 processors needed, 2 free; "
+        "head of the queue, reservation at t=130 (00:02:10), when w0!0000 should have ended; "
+        "waiting is sooner than waking processors",
+        "started at t=130 (00:02:10) on processors 0-1: w0!0000 (2 processors) ended, which made "
+        "4 free instead of 2",
+    ]
