@@ -13,6 +13,7 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.processors.sets import NO_PROCESSORS
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, WITHDRAWN
 from batsched_py.protocol.dilated_jobs import find_original_id, is_placed
@@ -158,9 +159,7 @@ class Watch:
         started = []
         for event in reply.events:
             if isinstance(event, m.ExecuteJob):
-                job = self.jobs[find_original_id(event.job_id)]
-                job.start, job.processors, job.state = message.now, event.alloc, "RUNNING"
-                started.append(job.id)
+                started += self._note_execution(event)
             elif isinstance(event, m.RejectJob):
                 job = self.jobs[event.job_id]
                 job.end = message.now
@@ -172,20 +171,31 @@ class Watch:
                 job.transfer = event.job.extra.get("transfer", 0.0)
             elif isinstance(event, m.RegisterJob):
                 self._happened.submitted.append(event.job_id)
-        started = [name for name in started if name not in self._bound]
         if (sleepers := self._machine.sleepers) is not None:
             self.power_changes = sleepers.changes
             started += self._note_bound()
         if self._wanted in started:
             self._note_start(started)
 
+    def _note_execution(self, event: m.ExecuteJob) -> list[str]:
+        """Note that a job runs; return its id unless it was bound to the processors before."""
+        job = self.jobs[find_original_id(event.job_id)]
+        started = [job.id] if job.processors != event.alloc else []
+        job.start, job.processors, job.state = self.now, event.alloc, "RUNNING"
+        return started
+
     def _note_bound(self) -> list[str]:
         """Note the jobs whose processors are being woken, and return those that are new."""
-        jobs = [job for job in self._machine.releases() if self.jobs[job.id].start is None]
-        for job in jobs:
-            self.jobs[job.id].processors = job.processors
-        before, self._bound = self._bound, {job.id for job in jobs}
-        return [job.id for job in jobs if job.id not in before]
+        jobs = [(self.jobs[job.id], job.processors) for job in self._machine.releases()]
+        bound = {job.id: processors for job, processors in jobs if job.start is None}
+        new = [name for name in bound if self.jobs[name].processors != bound[name]]
+        for name in self._bound - bound.keys():
+            if (self.jobs[name].start, self.jobs[name].end) == (None, None):  # it waits again
+                bound[name] = NO_PROCESSORS
+        for name, processors in bound.items():
+            self.jobs[name].processors = processors
+        self._bound = {name for name in bound if bound[name]}
+        return new
 
     def _note_submission(self, now: float, job: m.JobDescription) -> None:
         if job.id in self.jobs or is_placed(job.id):
@@ -209,7 +219,7 @@ class Watch:
             behind=head.id if head is not None and backfilled else None,
             reservation=until if backfilled else inf,
             sites={name: len(share) for name, share in shares.items() if name and share},
-            waking_until=job.start_time if job.id in self._bound else None,
+            waking_until=job.start_time if job.start_time > self.now else None,
         )
 
     def _reservation(self) -> tuple[Job | None, float]:

@@ -132,12 +132,10 @@ def draw_sleep(changes: Sequence[Change], axis: TimeAxis, begin: float, end: flo
     data = pd.DataFrame({**times, "state": state, "low": first - 0.5, "high": last + 0.5})
     title = "processors" if len(longest) == len(rows) else f"longest {len(longest):,} sleeps"
     greys = alt.Scale(domain=[_ASLEEP, _SWITCHED], range=["#E1E7EE", "#BAC6D2"])
-    x = axis.encode_x("time")
-    if not axis.has_dates:  # else the whole schedule begins at 0
-        x = x.scale(zero=False)
+    zero = alt.Undefined if axis.has_dates else False  # else the whole schedule begins at 0
     rectangles: Chart = alt.Chart(data).mark_rect(clip=True)
     layer = rectangles.encode(
-        x=x,
+        x=axis.encode_x("time").scale(zero=zero),
         x2=alt.X2("until"),
         y=alt.Y("low:Q"),
         y2=alt.Y2("high"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from batsched_py import Decision, Fcfs, Kill, Machine, Scheduler, SwitchOff, WaitingQueue
+from batsched_py import Decision, Easy, Fcfs, Kill, Machine, Scheduler, SwitchOff, WaitingQueue
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import draw_job
 from batsched_py.explain.job_watch import Ended, Watch
@@ -16,6 +16,7 @@ from batsched_py.figures.chart_files import render_chart
 from batsched_py.model.decisions import CallMeLater
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.simulator.engine import Options, Simulator
+from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
@@ -51,7 +52,12 @@ def process_of(policy: Scheduler, idle_time: float) -> DecisionProcess:
 
 
 def watch(
-    folder: Path, jobs: list[J], policy: type[Scheduler], number: int, idle_time: float = 30
+    folder: Path,
+    jobs: list[J],
+    policy: type[Scheduler],
+    number: int,
+    idle_time: float = 30,
+    events: list[ExternalEvent] | None = None,
 ) -> Watch:
     """Record a run of the jobs, and watch one of them in its replay."""
     platform, exchange = folder / "platform.xml", folder / "x.jsonl"
@@ -59,7 +65,8 @@ def watch(
     platform.write_text(
         f"""<platform version="4.1">\n <zone id="z" routing="Full">\n{hosts} </zone>\n</platform>"""
     )
-    simulator = Simulator(read_platform(platform), [workload(jobs, 4)], Options(switching=True))
+    load, options = [workload(jobs, 4)], Options(switching=True)
+    simulator = Simulator(read_platform(platform), load, options, events)
     with Recorder(exchange) as recorder:
         simulator.run(record_messages(process_of(policy(), idle_time).answer, recorder))
     again = policy()
@@ -109,6 +116,22 @@ def test_jobs_that_are_bound_at_the_same_instant(tmp_path: Path) -> None:
     assert found.started.happened.ended == [Ended("w0!0002", 1, 0.0)]
 
 
+def test_a_job_that_lost_a_processor_before_it_was_awake(tmp_path: Path) -> None:
+    """1 fails at 310, so that b gets 3, which is awake at 360."""
+    fails = ExternalEvent(310.0, "line 1", ProcessorSet.of([1]), False)
+    found = explain(watch(tmp_path, WOKEN, Fcfs, 1, events=[fails]))
+    assert found.started is not None
+    assert (found.started.time, found.started.waking_until, found.start) == (310, 360, 360)
+    assert (found.processors, found.waited) == ("0 2-3", 60)
+    assert found.started.happened.machine_changed
+    back = ExternalEvent(320.0, "line 2", ProcessorSet.of([1]), True)
+    wide = [WOKEN[0], J(300, 4, 40)]
+    found = explain(watch(tmp_path, wide, Fcfs, 1, events=[fails, back]))
+    assert [(line.begin, line.end) for line in found.held] == [(310, 320)]
+    assert found.started is not None
+    assert (found.started.time, found.started.waking_until, found.start) == (320, 350, 350)
+
+
 class Regretful(Fcfs):
     """First come, first served; kills what does not run yet when it is called again."""
 
@@ -120,4 +143,19 @@ class Regretful(Fcfs):
 def test_a_job_that_never_ran_since_it_was_killed_while_processors_woke(tmp_path: Path) -> None:
     found = explain(watch(tmp_path, [*WOKEN, J(310, 1, 20)], Regretful, 1))
     assert (found.state, found.start, found.waited) == ("REJECTED", None, 10)
-    assert "regretful ended it while its processors were being woken" in account(found)
+    _, ended, bound = account(found)
+    assert ended == "regretful ended it while its processors were being woken"
+    assert bound.startswith("bound to 0-2 at t=300")
+
+
+def test_easy_waits_where_that_is_sooner_than_to_wake(tmp_path: Path) -> None:
+    """b could begin at 150 on sleepers, but at 130 on those of a."""
+    head = explain(watch(tmp_path, [J(0, 2, 130), J(100, 2, 50)], Easy, 1))
+    assert head.held[0].needs_end_of == ["w0!0000"]
+    assert account(head)[2:] == [
+        "  from t=100 (00:01:40) to t=130 (00:02:10) (1 decision): 2 processors needed, 2 free; "
+        "head of the queue, reservation at t=130 (00:02:10), when w0!0000 should have ended; "
+        "waiting is sooner than waking processors",
+        "started at t=130 (00:02:10) on processors 0-1: w0!0000 (2 processors) ended, which made "
+        "4 free instead of 2",
+    ]

@@ -21,6 +21,7 @@ from batsched_py.errors import SimulationError
 from batsched_py.report import Figure, Report, Section
 from batsched_py.report.forms import publish
 from batsched_py.report.forms.publish import write_page
+from batsched_py.report.forms.schedule_view import draw_schedules
 from helpers.calling import command
 from helpers.campaigns import in_this_process
 from helpers.made_up_report import a_report
@@ -75,6 +76,26 @@ def ended(folder: Path, report: str) -> Path:
         done = command(folder, *LINE)
     assert done.returncode == 0, done.stderr
     return folder / "out"
+
+
+def test_sleeping_processors_are_in_the_reports_of_campaigns_and_runs(tmp_path: Path) -> None:
+    sleepy = CAMPAIGN + 'shutdown = ["idle_time=inf", "idle_time=600"]\n'
+    sleepy += 'power = "off_seconds=6,on_seconds=152"\n'
+    (tmp_path / "small.toml").write_text(sleepy.format(report="").replace('"fcfs", ', ""))
+    with in_this_process():
+        assert command(tmp_path, *LINE).returncode == 0
+    views = list(draw_schedules(open_results(tmp_path / "out")))
+    shown = [
+        "being switched" in json.dumps(view["chart"]["datasets"], default=str) for view in views
+    ]
+    assert shown == [False, True]
+    runs = sorted((tmp_path / "out").glob("runs/*/out_jobs.csv"))
+    pages = []
+    for run in runs:
+        assert command(None, "report", run).returncode == 0
+        pages.append(Path(str(run).replace("_jobs.csv", "_report.html")).read_text())
+    assert sorted("The green line" in page for page in pages) == [False, True]
+    assert sorted("being switched" in page for page in pages) == [False, True]
 
 
 def test_page_and_files_are_written_and_named(folder: Path) -> None:
