@@ -58,14 +58,14 @@ from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.protocol.batsim_jobs_columns import NEVER_RAN, REJECTED, WITHDRAWN
 from batsched_py.results.machine_power import find_spells
 from batsched_py.schedulers.shutdown.rules import make_rule
-from batsched_py.schedulers.shutdown.settings import parse_shutdown
+from batsched_py.schedulers.shutdown.settings import parse_power, parse_shutdown
 from batsched_py.simulator.ended_jobs import merge_forms
 from batsched_py.simulator.engine import Options, Outcome, Simulator
 from batsched_py.simulator.jobs import SimulatedJob
 from batsched_py.simulator.platform.hosts import add_pstates, make_grid, make_homogeneous
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.grid_sites import HOME, nb_processors, parse_sites
-from batsched_py.workload.processor_power import PowerGroup, parse_power
+from batsched_py.workload.processor_power import PowerGroup
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 __all__ = [

@@ -26,10 +26,9 @@ from batsched_py.run.make_process import make_process
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.stored_values import ProcessSettings
-from batsched_py.schedulers.shutdown.settings import parse_shutdown
+from batsched_py.schedulers.shutdown.settings import parse_power, parse_shutdown
 from batsched_py.workload.host_power import SLEEP
 from batsched_py.workload.logs.clock import Clock
-from batsched_py.workload.processor_power import parse_power
 
 
 def find_files(run: str) -> tuple[Path, Path]:

@@ -49,3 +49,12 @@ def make_budget_error(budget: str, most: float, now: float, seen: str) -> Budget
         f"at {now}: {seen}: this seems endless; if it is meant, "
         f"{parameter('budgets')} {budget}=N allows more than {most:.15g} ({budget}=inf: any)"
     )
+
+
+def format_limits(limits: msgspec.Struct) -> str:
+    """Return what differs from the defaults as it is given, ``idle_time=600.0,keep=10``."""
+    return ",".join(
+        f"{field.name}={value}"
+        for field in msgspec.structs.fields(limits)
+        if (value := getattr(limits, field.name)) != field.default
+    )

@@ -204,15 +204,6 @@ def parse_limits(
     return convert(values, kind, where, UsageError)
 
 
-def format_limits(limits: msgspec.Struct) -> str:
-    """Return what differs from the defaults as it is given, ``idle_time=600.0,keep=10``."""
-    return ",".join(
-        f"{field.name}={value}"
-        for field in msgspec.structs.fields(limits)
-        if (value := getattr(limits, field.name)) != field.default
-    )
-
-
 def _read_amount(where: str, amount: str, *, is_time: bool) -> Any:
     try:
         return whole(float(amount))

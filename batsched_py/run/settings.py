@@ -28,10 +28,10 @@ from batsched_py.plugins.plugins import RIGID
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.run.program_settings import make_policy
 from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
-from batsched_py.schedulers.shutdown.settings import Shutdown, parse_shutdown
+from batsched_py.schedulers.shutdown.settings import Shutdown, parse_power, parse_shutdown
 from batsched_py.workload.conversion_rules import CHOICES, DEFAULT, PRESETS, Rules, make_rules
 from batsched_py.workload.grid_sites import MOST_TIMES, is_platform
-from batsched_py.workload.processor_power import ProcessorPower, parse_power
+from batsched_py.workload.processor_power import ProcessorPower
 
 if TYPE_CHECKING:
     File = str | Path

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 
-from batsched_py.options.setting_fields import format_limits, parse_limits
+from batsched_py.options.budgets import format_limits
 from batsched_py.processors.sets import ProcessorSet
 from batsched_py.support.json_values import whole
 from batsched_py.units import LATEST_TIME
@@ -85,16 +82,3 @@ class PowerGroup(msgspec.Struct, frozen=True):
 
 PowerGroups = tuple[PowerGroup, ...]
 """Disjoint groups; processors in no group have unknown power and cannot sleep."""
-
-
-def parse_power(power: ProcessorPower | Mapping[str, Any] | str | None) -> ProcessorPower | None:
-    """Read the power of a processor, from a text or a table; None is None.
-
-    Raises :class:`UsageError` for unknown names, and for values out of bounds.
-
-    >>> parse_power("idle_watts=95,asleep_watts=9").asleep_watts
-    9.0
-    """
-    if power is None:
-        return None
-    return parse_limits("power", power, ProcessorPower, times=("off_seconds", "on_seconds"))

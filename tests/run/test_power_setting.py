@@ -15,11 +15,12 @@ from batsched_py.run.make_process import make_process
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.resolved_run import resolve
 from batsched_py.run.settings import Settings
+from batsched_py.schedulers.shutdown.settings import parse_power
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml, make_hosts_xml
 from batsched_py.support.installation import platforms_folder
-from batsched_py.workload.processor_power import ProcessorPower, parse_power
+from batsched_py.workload.processor_power import ProcessorPower
 from helpers.calling import command
 from helpers.partitions import entry
 from helpers.processors import processors

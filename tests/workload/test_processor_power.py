@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.errors import UsageError
-from batsched_py.workload.processor_power import ProcessorPower, parse_power
+from batsched_py.schedulers.shutdown.settings import parse_power
+from batsched_py.workload.processor_power import ProcessorPower
 
 TAURUS = (
     "idle_watts=95,computing_watts=190.738,asleep_watts=9.75,"

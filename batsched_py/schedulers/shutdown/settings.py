@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from batsched_py.options.setting_fields import format_limits, parse_limits
+from batsched_py.options.budgets import format_limits
+from batsched_py.options.setting_fields import parse_limits
+from batsched_py.workload.processor_power import ProcessorPower
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**53, description="a whole number of processors")]
 _Share = Annotated[
@@ -85,3 +87,16 @@ def parse_shutdown(shutdown: Shutdown | Mapping[str, Any] | str | None) -> Shutd
     if shutdown is None:
         return None
     return parse_limits("shutdown", shutdown, Shutdown, times=("idle_time", "period", "load_bound"))
+
+
+def parse_power(power: ProcessorPower | Mapping[str, Any] | str | None) -> ProcessorPower | None:
+    """Read the power of a processor, from a text or a table; None is None.
+
+    Raises :class:`UsageError` for unknown names, and for values out of bounds.
+
+    >>> parse_power("idle_watts=95,asleep_watts=9").asleep_watts
+    9.0
+    """
+    if power is None:
+        return None
+    return parse_limits("power", power, ProcessorPower, times=("off_seconds", "on_seconds"))
