@@ -230,3 +230,11 @@ def test_jobs_may_come_back_into_their_places(data: st.DataObject) -> None:
         if data.draw(st.booleans()):
             assert queue.since(seen) == [one for one in arrivals if one in waiting]
             seen, arrivals = queue.nb_arrived, []
+
+
+def test_a_job_that_came_back_into_an_empty_queue_arrived_once() -> None:
+    queue, back = WaitingQueue(), job(0, 1, 10.0)
+    queue.append(back)
+    queue.remove(back)
+    queue.add(back)
+    assert queue.since(0) == [back]

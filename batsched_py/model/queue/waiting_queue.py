@@ -241,7 +241,8 @@ class WaitingQueue:
         if at == len(arrived):
             return []
         fresh, older = self._fresh, self._older
-        return [job for _, job in arrived[at:] if job.number in fresh or job.number in older]
+        jobs = (job for _, job in arrived[at:] if job.number in fresh or job.number in older)
+        return list(dict.fromkeys(jobs))  # some have come back
 
     def _take_note(self, job: Job) -> None:
         self._arrived.append((self.nb_arrived, job))
