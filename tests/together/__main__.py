@@ -24,13 +24,14 @@ from together import checks
 from together.worlds import World, worlds
 
 CHECKS = {
-    "invariants": (checks.check_invariants, 30),
+    "invariants": (checks.check_invariants, 25),
     "what a policy sees": (checks.check_policy, 10),
     "users who look": (checks.check_onlookers, 5),
     "with messages": (checks.check_messages, 20),
     "the same again": (checks.check_the_same_again, 10),
     "causality": (checks.check_causality, 10),
     "energy": (checks.check_energy, 5),
+    "first promise": (checks.check_first_promise, 5),
     "no time to sleep": (checks.check_no_time_to_sleep, 5),
     "socket of Batsim 4": (lambda world: checks.check_socket(world, "socket"), 2),
     "socket of Batsim 5": (lambda world: checks.check_socket(world, "socket5"), 2),

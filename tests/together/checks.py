@@ -23,6 +23,7 @@ from batsched_py.model.decisions import Decision, Reject, Start
 from batsched_py.model.policy import may_dilate
 from batsched_py.plugins import plugins
 from batsched_py.plugins.plugins import RIGID, SCHEDULERS, USERS
+from batsched_py.schedulers.easy import Easy
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob, workload
@@ -94,6 +95,22 @@ def check_no_time_to_sleep(world: World) -> None:
     assert sleepless.output.schedule_csv() == usual.output.schedule_csv()
     assert sleepless.output.nb_messages == usual.output.nb_messages
     assert not sleepless.power_changes
+
+
+def check_first_promise(world: World) -> None:
+    """EASY's first job begins by the time that it was first promised."""
+    assume(world.plain)
+    promised: dict[str, float] = {}
+
+    class Promising(Easy):
+        def schedule(self, now: float, queue: Any, machine: Any) -> Iterator[Decision]:
+            yield from super().schedule(now, queue, machine)
+            if self.head is not None:
+                promised.setdefault(self.head.id.partition("!")[2], self.shadow_time)
+
+    for row in read_rows(simulate(world, scheduler=Promising)):
+        if row.processors and row.id in promised:
+            assert row.start <= promised[row.id] + CLOSE, f"{row}, promised {promised[row.id]}"
 
 
 def check_causality(world: World) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -112,6 +113,27 @@ def test_every_policy_with_users_who_withdraw(policy: str, data: st.DataObject) 
         checks.check_messages(world)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+@few
+@given(st.data())
+def test_every_policy_on_machines_that_sleep(policy: str, data: st.DataObject) -> None:
+    world = data.draw(busy_worlds(policy=policy, sleeps=True))
+    checks.check_invariants(world)
+    checks.check_policy(world)
+    checks.check_no_time_to_sleep(world)
+    if not {"each_event", "shake"} & set(world.settings):
+        checks.check_messages(world)
+
+
+@of_users(RIGID, ACTING)
+@settings(max_examples=NB_WORLDS * 4, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_easy_keeps_its_first_promise(users: str, data: st.DataObject) -> None:
+    drawn = busy_worlds(policy="easy", users=users, sleeps=True)
+    world = data.draw(drawn.filter(lambda world: world.plain))
+    checks.check_first_promise(replace(world, policy_options={}))
+
+
 @of_users(*MODELS)
 @few
 @given(st.data())
@@ -176,6 +198,15 @@ def test_energy_is_that_of_the_hosts_in_use(world: World) -> None:
 @given(st.data())
 def test_sockets_change_nothing(backend: str, users: str | None, data: st.DataObject) -> None:
     checks.check_socket(data.draw(busy_worlds(users=users)), backend)
+
+
+@pytest.mark.process
+@of_users(RIGID, ACTING)
+@pytest.mark.parametrize("backend", ["socket", "socket5"])
+@one
+@given(st.data())
+def test_sockets_switch_as_the_embedded_one(backend: str, users: str, data: st.DataObject) -> None:
+    checks.check_socket(data.draw(busy_worlds(users=users, sleeps=True)), backend)
 
 
 @of_users(*(name for name in MODELS if name != "rigid"))
