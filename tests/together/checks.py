@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import subprocess
@@ -175,11 +176,23 @@ def check_socket(world: World, backend: str) -> None:
     """The simulator in another process gives the bytes that the one in this process gives."""
     assume("each_event" not in world.settings and world.settings["speed_factor"] == 1)
     embedded, behind = simulate(world), simulate(world, backend=backend)
-    here, there = embedded.jobs_csv().splitlines(), behind.jobs_csv().splitlines()
+    here, there = (_without_joules(world, result) for result in (embedded, behind))
     assert embedded.power_changes == behind.power_changes
     if backend == "socket5":  # it ends a killed job before the withdrawals behind the kill
         here, there = sorted(here), sorted(there)
     assert here == there
+
+
+def _without_joules(world: World, result: Result) -> list[str]:
+    """Return the table's lines; where processors are switched, only a socket knows their joules."""
+    lines = result.jobs_csv().splitlines()
+    if world.seconds is None:
+        return lines
+    at = lines[0].split(",").index("consumed_energy")
+    return [
+        ",".join(cell for number, cell in enumerate(row) if number != at)
+        for row in csv.reader(lines)
+    ]
 
 
 def check_proxy(world: World, protocol: int) -> None:
