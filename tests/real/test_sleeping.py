@@ -1,4 +1,4 @@
-"""Machines that sleep under Batsim 4.2 and 5: the schedule, switches and joules of our simulator."""
+"""Machines that sleep under Batsim 4.2 and 5: schedule, switches and joules are as embedded."""
 
 from __future__ import annotations
 
