@@ -77,7 +77,7 @@ def expand(
 
     Raises :class:`CampaignError`.
     """
-    content, replaced = read_programs(content), read_programs({"run": replaced or {}})["run"]
+    content = read_programs(content)
     variants = {key: value for key, value in content.items() if key not in _RESERVED}
     rules = content.get("exclude", [])
     base = _Block(content["run"], dict.fromkeys(content["run"], ("run",)), replications)
@@ -88,14 +88,14 @@ def expand(
         fewer = _fewer(included, number, replications)
         blocks.append(_Block({**base.values, **values}, tables, fewer))
     for block in blocks:
-        block.replace(replaced)
+        block.replace(replaced or {})
         _check_values(block)
         _check_labels(block, replications is not None)
     _check_number(blocks)
     replaceable = _list_settings(blocks, variants)
     of_blocks = [list(_runs(block, variants, replaceable)) for block in blocks]
     for number, rule in enumerate(rules):
-        _check_rule(rule, number, base, set(replaced), replaceable)
+        _check_rule(rule, number, base, set(replaced or {}), replaceable)
     of_blocks[0] = [run for run in of_blocks[0] if not _excluded(run.labels, rules)]
     every = [
         repeated

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from batsched_py.errors import CampaignError
-from batsched_py.run.stored_values import OF_POWER
 from batsched_py.support.json_values import did_you_mean, quote
 
 PROGRAM_KEYS = ("command", "protocol", "registers")
@@ -28,8 +27,7 @@ class Program(str):
 def read_programs(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tables of a campaign file with each ``scheduler = {command = ...}`` as a program.
 
-    Tables of ``power`` and ``shutdown`` become texts. Raises :class:`CampaignError` for other keys
-    in it.
+    Raises :class:`CampaignError` for other keys in it.
 
     >>> tables = {"run": {"scheduler": ["easy", {"command": "batsched -v easy_bf"}]}}
     >>> read_programs(tables)["run"]["scheduler"]
@@ -44,25 +42,14 @@ def _read(value: Any, place: tuple[str | int, ...]) -> Any:
         return [_read(item, (*place, at)) for at, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
-    has_variants = len(place) == 1 and place[0] not in ("run", "include")
     return {
         key: _read_programs_of(item, place)
         if key == _KEY
         else _read(item, (*place, key))
-        if has_variants
-        else _write_table(item)
-        if key in OF_POWER
+        if len(place) == 1 and place[0] not in ("run", "include")
         else item
         for key, item in value.items()
     }
-
-
-def _write_table(value: Any) -> Any:
-    """Return a table of settings of power, or each of a list, as the text that stands for it."""
-    if isinstance(value, list):
-        return [_write_table(item) for item in value]
-    pairs = value.items() if isinstance(value, dict) else ()
-    return ",".join(f"{name}={of}" for name, of in pairs) if pairs else value
 
 
 def _read_programs_of(value: Any, place: tuple[str | int, ...]) -> Any:

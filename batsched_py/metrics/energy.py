@@ -16,7 +16,7 @@ import numpy as np
 from batsched_py.errors import UsageError
 from batsched_py.metrics.machine import compute_states, last_end
 from batsched_py.results.job_table import Column, JobTable
-from batsched_py.results.machine_power import CHANGES, STATES
+from batsched_py.results.machine_power import CHANGES, STATES, list_watts
 from batsched_py.support.quotient import ratio
 
 
@@ -69,17 +69,14 @@ class MachineEnergy:
         sizes = np.array(list(map(len, sets)), np.float64)
         watts = power.sum_watts(sizes, lambda: sets)
         of_jobs = jobs.watts[:, [0, 1, 1, 1, 1]]  # in the last three states they are never
-        groups = [group.processors for group in power.groups]
-        nbs = np.array(list(map(len, groups)), np.float64)
-        idle = power.sum_watts(nbs, lambda: groups)[:, 1].sum()
+        idle = sum(len(each.processors) * list_watts(each.power)[1] for each in power.groups)
         self._watts = np.concatenate([watts, of_jobs, of_jobs]).T
         self._sizes = np.concatenate([sizes, jobs.size, jobs.size])
         self._idle = (nb, idle if power.size == nb else float("nan"))
-        self._time = np.array([time for time, *_ in power.changes])
-        self._time = np.concatenate([self._time, jobs.start, jobs.finish])
+        self._time = np.array([*(time for time, *_ in power.changes), *jobs.start, *jobs.finish])
         moves = [CHANGES[state] for *_, state in power.changes]
-        ways = np.repeat([*moves, (0, 1), (1, 0)], [1] * len(sets) + [len(jobs.start)] * 2, axis=0)
-        self._to, self._since = ways.T
+        moves += [(0, 1)] * len(jobs.start) + [(1, 0)] * len(jobs.start)
+        self._to, self._since = np.array(moves, np.int8).reshape(-1, 2).T
 
     def processor_seconds(self, spans: Sequence[tuple[float, float]]) -> dict[str, Column]:
         """Return the processor-seconds in each of :data:`STATES` in ``spans``, which may overlap.

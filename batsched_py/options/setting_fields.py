@@ -175,12 +175,9 @@ def parse_budgets(budgets: Budgets | str | None) -> Budgets:
 
 
 def parse_limits(
-    option: str,
-    limits: L | Mapping[str, Any] | str | None,
-    kind: type[L],
-    times: Container[str] = (),
+    option: str, limits: L | str | None, kind: type[L], times: Container[str] = ()
 ) -> L:
-    """Return limits of a ``kind``, such as ``ready=60,run=3600``, or a table; None: the defaults.
+    """Return limits of a ``kind``, such as ``ready=60,run=3600``; None: the defaults.
 
     Limits whose names are in ``times`` are in seconds or written as
     :func:`~batsched_py.options.durations.parse_time` reads them. Raises :class:`UsageError` for
@@ -189,8 +186,6 @@ def parse_limits(
     where = parameter(option)
     if limits is None:
         return kind()
-    if isinstance(limits, Mapping):
-        limits = ",".join(f"{name}={amount}" for name, amount in limits.items())
     if isinstance(limits, str):
         values: dict[str, Any] = {}
         for part in limits.split(",") if limits else []:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 
 import msgspec
 import numpy as np
@@ -45,23 +44,17 @@ class MachinePower(msgspec.Struct, frozen=True):
 
         ``sets`` is called only if processors differ in power; else the ``sizes`` are enough.
         """
-        watts = {group.power: _list_watts(group.power) for group in self.groups}
-        if len(watts) == 1:
-            return np.outer(sizes, *watts.values())
-        bounds = [each.bounds for each in sets()]
-        at = np.fromiter(chain.from_iterable(bounds), np.int64)
-        end = max((group.processors.bounds[-1] for group in self.groups), default=0)
-        below = np.zeros((1 + max(end, at.max(initial=0)), len(STATES)))
+        if len({group.power for group in self.groups}) == 1:
+            return np.outer(sizes, list_watts(self.groups[0].power))
+        total, all_sets = np.zeros((len(sizes), len(STATES))), sets()
         for group in self.groups:
-            for first, last in group.processors.intervals():
-                below[first + 1 : last + 2] = watts[group.power]
-        below = np.cumsum(below, axis=0)[at]
-        below[::2] *= -1  # where an interval begins
-        rows = np.repeat(np.arange(len(bounds)), list(map(len, bounds)))
-        return np.stack([np.bincount(rows, column, len(bounds)) for column in below.T], axis=1)
+            counts = np.array([len(group.processors & each) for each in all_sets])
+            inside = counts > 0  # else unknown watts, which are nan, would count
+            total[inside] += np.outer(counts[inside], list_watts(group.power))
+        return total
 
 
-def _list_watts(power: ProcessorPower) -> Watts:
+def list_watts(power: ProcessorPower) -> Watts:
     """Return the watts of a processor in each of :data:`STATES`, nan where they are unknown."""
     switched = np.zeros(3)
     if power.can_sleep:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform as python_platform
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from batsched_py.errors import BatschedError, OutputError
+from batsched_py.errors import OutputError
 from batsched_py.files.writers import encode_lines, put_in_place, write_parts, write_whole
 from batsched_py.metrics import machine, registry
 from batsched_py.results.job_table import JobTable, Mask
@@ -24,7 +23,6 @@ from batsched_py.results.whole_run import (
     TABLES,
     DigestedParts,
     NamedFile,
-    is_named,
     write_sealed,
 )
 from batsched_py.run.key_numbers import KeyNumbers
@@ -283,10 +281,8 @@ class Result:
         for name, text in further.items():
             write_whole(f"{prefix}{name}", text)
             files[name] = NamedFile.of(text.encode())
-        if not further:
-            with suppress(BatschedError):  # without the earlier run that it would be of
-                if is_named(switches := Path(f"{prefix}{POWER}"), run):
-                    switches.unlink(missing_ok=True)
+        if POWER not in further:  # that of an earlier run would be misleading
+            Path(f"{prefix}{POWER}").unlink(missing_ok=True)
         write_sealed(run, description, files)
         return [jobs, schedule, *(Path(f"{prefix}{name}") for name in further), run]
 

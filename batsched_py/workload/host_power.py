@@ -98,17 +98,9 @@ def find_power_groups(hosts: Iterable[_Host]) -> PowerGroups:
     >>> find_power_groups([("a", watts, [1e9], 0), ("b", watts, [1e9], 0)])[0].power.idle_watts
     95.0
     """
-    read: dict[object, tuple[ProcessorPower, int, int]] = {}
     groups: dict[tuple[ProcessorPower, int, int], list[int]] = {}
     for number, host in enumerate(hosts):
-        name, properties, speeds, pstate = host
-        key = properties.get(WATTS), properties.get(SLEEP), tuple(speeds), pstate
-        if key not in read:
-            try:
-                read[key] = _read_power(*host)
-            except ValueError as error:
-                raise PlatformError(f"host {name!r}: {error}") from None
-        groups.setdefault(read[key], []).append(number)
+        groups.setdefault(_read_power(*host), []).append(number)
     if all(power == ProcessorPower() and asleep < 0 for power, _, asleep in groups):
         return ()
     return tuple(PowerGroup(ProcessorSet.of(of), *power) for power, of in groups.items())
@@ -131,4 +123,7 @@ def _read_power(
             seconds = known[f"{way}_seconds"] = 1 / speeds[passed] if speeds[passed] else inf
             if watts:
                 known[f"{way}_joules"] = seconds * watts[passed].full
-    return ProcessorPower(**known), pstate, asleep
+    try:
+        return ProcessorPower(**known), pstate, asleep
+    except ValueError as error:
+        raise PlatformError(f"host {name!r}: {error}") from None

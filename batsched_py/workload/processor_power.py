@@ -61,14 +61,6 @@ class ProcessorPower(
         """Whether the processor can be switched: the seconds of both switches are known."""
         return self.off_seconds is not None and self.on_seconds is not None
 
-    @property
-    def is_metered(self) -> bool:
-        """Whether all joules can be computed: the power of every possible state is known."""
-        needed = [self.idle_watts, self.computing_watts]
-        if self.can_sleep:
-            needed += [self.asleep_watts, self.off_joules, self.on_joules]
-        return None not in needed
-
 
 class PowerGroup(msgspec.Struct, frozen=True):
     """Processors of equal power; ``awake_pstate`` and ``asleep_pstate`` are those of Batsim."""

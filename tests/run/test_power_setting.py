@@ -75,7 +75,6 @@ def test_the_power_of_a_machine_file_and_of_a_platform() -> None:
     assert resolve(short(platform="p.xml")).machine.power == ()
     energy = platforms_folder() / "energy_16.xml"
     (group,) = resolve(short(platform=energy, speed_factor=0.5)).machine.power
-    assert group.power.is_metered
     assert group.power.can_sleep
 
 

@@ -68,14 +68,8 @@ def run_outside(
             root or Path(mkdtemp(prefix="batsched-run-", dir=find_temporary_folder()))
         ).resolve()
         stack.enter_context(locked(place))
-        folder = RunFolder(
-            place,
-            sockets,
-            run.dynamic,
-            registers,
-            quiet=not run.batsim_log,
-            energy=machine.accounts_for_energy,
-        )
+        quiet, energy = not run.batsim_log, machine.accounts_for_energy
+        folder = RunFolder(place, sockets, run.dynamic, registers, quiet=quiet, energy=energy)
         prepare_folder(folder.root)
         batsim5 = batsim.is_batsim5(folder, run.timeouts.ready)
         folder = msgspec.structs.replace(folder, batsim5=batsim5)
@@ -105,6 +99,11 @@ def run_outside(
 
 def _platform_xml(run: Run, machine: ResolvedMachine, workload: Workload) -> str:
     if run.platform is not None and machine.platform_content is not None:
+        if machine.can_sleep and run.speed_factor != 1:
+            raise UsageError(
+                f"{parameter('speed_factor')} {run.speed_factor}: {parameter('backend')} "
+                f"{run.backend} cannot scale {run.platform}: its sleep_pstates have speeds, too"
+            )
         return scale_xml(machine.platform_content, run.platform, run.speed_factor)
     if machine.can_sleep:
         nodes = machine.nb_processors or workload.nb_res
@@ -153,11 +152,10 @@ def _scheduler(run: Run, folder: RunFolder, record: str | Path | None, endpoint:
         machine["machine"] = str(Path(run.machine).resolve())
         command += arguments(SETTINGS, machine)
     if not is_program:
-        command += arguments(SETTINGS, {name: getattr(run, name) for name in OF_POWER})
-        if (
-            run.platform is not None and folder.energy and not folder.batsim5
-        ):  # which sends no times
-            command += arguments(SETTINGS, {"power": folder.inputs / "platform.xml"})
+        of_power = {name: getattr(run, name) for name in OF_POWER}
+        if run.platform is not None and folder.energy and not folder.batsim5:  # it sends no times
+            of_power["power"] = folder.inputs / "platform.xml"
+        command += arguments(SETTINGS, of_power)
     if folder.registers and run.speed_factor != 1 and not is_program:
         command += arguments(SETTINGS, {"speed_factor": run.speed_factor})
     if folder.dynamic:

@@ -15,7 +15,7 @@ from batsched_py.model.site import Site
 from batsched_py.model.sleepers import Times
 from batsched_py.processors.sets import ProcessorSet, join_intervals
 from batsched_py.schedulers.shutdown import promises as p
-from batsched_py.schedulers.shutdown.settings import Shutdown
+from batsched_py.schedulers.shutdown.settings import Shutdown, count_processors
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_description import Outage
 
@@ -93,7 +93,7 @@ class IdleRule:
         """Return how many may go of the machine, of each partition and the sites of promises."""
         spare: dict[Site, float] = {machine: most}
         for part in machine.partitions:
-            kept = self._options.count_kept(part.nb_processors)
+            kept = count_processors(self._options.keep, part.nb_processors)
             spare[part] = min(part.idle.size - kept, spare.get(part, inf))
         for promise in find():
             if promise.time < inf:
@@ -113,7 +113,8 @@ class ProportionalRule(IdleRule):
 
     def _switch(self, now: float, machine: Machine, find: Promises) -> Decisions:
         nb = machine.nb_processors
-        stay = max([self._options.count_awake(nb), *(each.head.size for each in find())])
+        awake = count_processors(self._options.awake, nb)
+        stay = max([awake, *(each.head.size for each in find())])
         yield from self._switch_off(now, machine, find, 0, nb - p.find_lost(machine).size - stay)
         if not p.find_coming(machine):
             yield from super()._switch(now, machine, find)

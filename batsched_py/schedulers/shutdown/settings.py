@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, inf
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -31,8 +30,8 @@ class Shutdown(
 
     Raises :class:`ValueError` for options that do not go together.
 
-    >>> Shutdown(idle_time=600, keep="10%").count_kept(25)
-    3
+    >>> str(Shutdown(idle_time=600, keep="10%"))
+    'idle_time=600,keep=10%'
     """
 
     rule: Literal["idle", "proportional", "inertial"] = "idle"
@@ -61,23 +60,20 @@ class Shutdown(
         """Return what differs from the defaults as it is given, ``idle_time=600.0,keep=10``."""
         return format_limits(self)
 
-    def count_kept(self, size: int) -> int:
-        """Return how many idle processors stay awake of ``size``; a share is rounded up."""
-        return _count(self.keep, size)
 
-    def count_awake(self, size: int) -> int:
-        """Return how many processors of ``size`` stay awake with the rule ``proportional``."""
-        return _count(self.awake, size)
+def count_processors(number: int | str, size: int) -> int:
+    """Return a number of ``size`` processors, or a share such as ``10%``, which is rounded up.
 
-
-def _count(given: int | str, size: int) -> int:
-    if isinstance(given, str):
-        return ceil(Fraction(given.removesuffix("%")) * size / 100)
-    return min(given, size)
+    >>> count_processors("10%", 25)
+    3
+    """
+    if isinstance(number, str):
+        return ceil(Fraction(number.removesuffix("%")) * size / 100)
+    return min(number, size)
 
 
-def parse_shutdown(shutdown: Shutdown | Mapping[str, Any] | str | None) -> Shutdown | None:
-    """Read the options of the rule, from a text or a table; None: nothing is switched off.
+def parse_shutdown(shutdown: Shutdown | str | None) -> Shutdown | None:
+    """Read the options of the rule from a text; None: nothing is switched off.
 
     Raises :class:`UsageError` for unknown names, and for values out of bounds.
 
@@ -89,8 +85,8 @@ def parse_shutdown(shutdown: Shutdown | Mapping[str, Any] | str | None) -> Shutd
     return parse_limits("shutdown", shutdown, Shutdown, times=("idle_time", "period", "load_bound"))
 
 
-def parse_power(power: ProcessorPower | Mapping[str, Any] | str | None) -> ProcessorPower | None:
-    """Read the power of a processor, from a text or a table; None is None.
+def parse_power(power: ProcessorPower | str | None) -> ProcessorPower | None:
+    """Read the power of a processor from a text; None is None.
 
     Raises :class:`UsageError` for unknown names, and for values out of bounds.
 

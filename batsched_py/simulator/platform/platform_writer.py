@@ -10,18 +10,14 @@ from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import ZONE, Host
 from batsched_py.support.json_values import whole
 from batsched_py.workload.grid_sites import GridSites
-from batsched_py.workload.host_power import SLEEP, WATTS
+from batsched_py.workload.host_power import WATTS
 
-_COMMENT = r"<!--.*?-->"
 _SPEED = re.compile(
-    rf"""{_COMMENT}|(<(?:host|cluster|cabinet|peer)\s(?:[^<>"']|"[^"]*"|'[^']*')*?\bspeed\s*=\s*)"""
+    r"""(<(?:host|cluster|cabinet|peer)\s(?:[^<>"']|"[^"]*"|'[^']*')*?\bspeed\s*=\s*)"""
     r"""(["'])(.*?)\2""",
     re.DOTALL,
 )
-_SLEEP_OR_NEXT = re.compile(
-    rf"""{_COMMENT}|<(?:host|cluster|cabinet|peer)\s|<prop\s[^>]*["']{SLEEP}["'][^>]*>""", re.DOTALL
-)
-_SLEEP_VALUE = re.compile(r"""\bvalue\s*=\s*["']([^"']*)""")
+_COMMENT = re.compile(r"(<!--.*?-->)", re.DOTALL)
 _WATTS = re.compile(r"[0-9]+(\.[0-9]+)?:[0-9]+(\.[0-9]+)?")
 _NUMBER = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)(.*)", re.DOTALL)
 
@@ -36,13 +32,12 @@ def make_homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = No
     come out exact. Host names are zero-padded, so that Batsim's resource ids, which follow the
     order of the names, are in number order.
     """
-    speed = f"{whole(gflops)!r}Gf"
+    speed, which = f"{whole(gflops)!r}Gf", f"{whole(gflops)!r} Gflop/s"
     if watts is None:
-        return _hosts_xml([(speed, {})] * nodes, f"{whole(gflops)!r} Gflop/s")
+        return _hosts_xml([(speed, {})] * nodes, which)
     if not _WATTS.fullmatch(watts):
         raise PlatformError(f"watts {watts!r}: expected those idle and computing, such as '95:220'")
-    which = f"{whole(gflops)!r} Gflop/s and {watts} W"
-    return _hosts_xml([(speed, {WATTS: watts})] * nodes, which)
+    return _hosts_xml([(speed, {WATTS: watts})] * nodes, f"{which} and {watts} W")
 
 
 def make_grid_xml(sites: GridSites, gflops: float = 1.0) -> str:
@@ -57,30 +52,24 @@ def make_grid_xml(sites: GridSites, gflops: float = 1.0) -> str:
 
 def make_hosts_xml(hosts: Sequence[Host]) -> str:
     """Return the text of a platform file of ``hosts`` with all their pstates and properties."""
-    described = [
-        (",".join(f"{speed!r}f" for speed in host.speeds), host.properties) for host in hosts
-    ]
-    return _hosts_xml(described, "given power")
+    speeds = [",".join(f"{speed!r}f" for speed in host.speeds) for host in hosts]
+    properties = [host.properties for host in hosts]
+    return _hosts_xml(list(zip(speeds, properties, strict=True)), "given power")
 
 
 def _hosts_xml(described: Sequence[tuple[str, dict[str, str]]], which: str) -> str:
     """Return a file with a host for each text with speeds and its properties."""
-    width = len(str(len(described) - 1))
-    lines: list[str] = []
-    for number, (speed, properties) in enumerate(described):
+    width, hosts = len(str(len(described) - 1)), ""
+    for i, (speed, properties) in enumerate(described):
         inside = "".join(f'<prop id="{name}" value="{of}"/>' for name, of in properties.items())
         end = f">{inside}</host>" if inside else "/>"
-        lines.append(
-            f'    <host id="node{number:0{width}d}" coordinates="0 0 0" speed="{speed}"{end}'
-        )
-    hosts = "\n".join(lines)
+        hosts += f'\n    <host id="node{i:0{width}d}" coordinates="0 0 0" speed="{speed}"{end}'
     return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <!-- {len(described)} hosts of {which} without latency; made by batsched_py -->
 <platform version="4.1">
   <zone id="{ZONE}" routing="Vivaldi">
-    <host id="master_host" coordinates="0 0 0" speed="1Gf"/>
-{hosts}
+    <host id="master_host" coordinates="0 0 0" speed="1Gf"/>{hosts}
   </zone>
 </platform>
 """
@@ -89,9 +78,8 @@ def _hosts_xml(described: Sequence[tuple[str, dict[str, str]]], which: str) -> s
 def scale_xml(content: bytes, path: str | Path, factor: float) -> str:
     """Return the text of the platform file ``path`` with every speed multiplied by ``factor``.
 
-    ``content`` is that of the file. Nothing else changes: network, properties, comments and speeds
-    of pstates that a host only passes stay as they are written. Raises :class:`PlatformError` for
-    a text that is not in UTF-8.
+    ``content`` is that of the file. Nothing else changes: network, properties and comments stay as
+    they are written. Raises :class:`PlatformError` for a text that is not in UTF-8.
     """
     try:
         text = content.decode()
@@ -101,26 +89,11 @@ def scale_xml(content: bytes, path: str | Path, factor: float) -> str:
         return text
 
     def scale(match: re.Match[str]) -> str:
-        if match[1] is None:  # a comment
-            return match[0]
-        passed = _find_passed(text, match.end())
-        speeds = ",".join(
-            speed if pstate in passed else _scaled(speed, factor, path)
-            for pstate, speed in enumerate(match[3].split(","))
-        )
+        speeds = ",".join(_scaled(speed, factor, path) for speed in match[3].split(","))
         return f"{match[1]}{match[2]}{speeds}{match[2]}"
 
-    return _SPEED.sub(scale, text)
-
-
-def _find_passed(text: str, place: int) -> set[int]:
-    """Return the pstates that the host whose speed ends at ``place`` only passes."""
-    for found in _SLEEP_OR_NEXT.finditer(text, place):
-        if found[0].startswith("<prop") and (value := _SLEEP_VALUE.search(found[0])):
-            return {int(number) for number in re.findall(r":\s*(\d{1,9})", value[1])}
-        if not found[0].startswith("<!"):
-            break
-    return set()
+    parts = _COMMENT.split(text)
+    return "".join(part if part.startswith("<!--") else _SPEED.sub(scale, part) for part in parts)
 
 
 def _scaled(speed: str, factor: float, path: str | Path) -> str:

@@ -14,7 +14,7 @@ from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.shutdown.promises import Promise, find_promises
-from batsched_py.schedulers.shutdown.settings import parse_shutdown
+from batsched_py.schedulers.shutdown.settings import count_processors, parse_shutdown
 from batsched_py.simulator.direct import DirectSimulation
 from batsched_py.testing import DrawnJob, workload
 from helpers.partitions import entry, machine_of, partition
@@ -126,7 +126,7 @@ class Twin:
         for at in sorted(due, key=lambda at: (since[at], -at)):
             keeps = any(
                 sum(other in part.all_processors for other in awake if other not in gone)
-                <= self.options.count_kept(part.nb_processors)
+                <= count_processors(self.options.keep, part.nb_processors)
                 for part in self.parts
                 if at in part.all_processors
             )
