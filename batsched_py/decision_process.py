@@ -109,7 +109,8 @@ class DecisionProcess(System):
 
     def _finish_registration(self) -> None:
         """Notify Batsim when no user can submit any more."""
-        may_dilate = self._dilated is not None and (self._more_static_jobs or len(self.queue))
+        waits = self._more_static_jobs or len(self.queue) or self._bound
+        may_dilate = self._dilated is not None and waits
         if self._registering and self._users_due == inf and not (self._of_users or may_dilate):
             self._registering = False
             self._reply.append(m.Notify(timestamp=self.now, type="registration_finished"))

@@ -31,7 +31,7 @@ from batsched_py.schedulers.planning.planning_policy import Planning
 from batsched_py.schedulers.shutdown.settings import Shutdown
 from batsched_py.schedulers.slack import Slack
 from batsched_py.testing import DrawnJob as J
-from batsched_py.testing import check_machine
+from batsched_py.testing import check_machine, run, starts, workload
 from helpers.partitions import entry, machine_of, partition
 from helpers.sleeping import OFF, ON, AsTold, AtRandom, as_told, placed, power, run_sleeping
 from schedulers.test_withdrawals import ALL
@@ -178,6 +178,14 @@ def test_a_job_that_is_spread_begins_when_its_last_part_is_awake() -> None:
 
 
 TWO = machine_of(entry("nodes", count=4) + partition("a", "0-1") + partition("b", "2-3"))
+
+
+def test_the_form_of_a_bound_job_is_registered_when_it_begins() -> None:
+    """No job waits at 20 any more, but Batsim must still accept a job that runs longer."""
+    load = workload([J(0, 1, 1), J(20, 2, 100)], 2)
+    told = AsTold(Grid(scenario="multi_site", overhead=0.5), {10: "off 0-1"})
+    outcome = run(load, told, sites="a:1,b:1", power=f"off_seconds={OFF},on_seconds={ON}")
+    assert starts(outcome) == [0, 80]
 
 
 def test_jobs_of_a_partition_take_processors_that_are_awake() -> None:
