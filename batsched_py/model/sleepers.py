@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from operator import or_
+from operator import itemgetter, or_
 from typing import TYPE_CHECKING
 
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
@@ -33,21 +33,6 @@ class Sleepers:
         >>> sleepers.ready_at(ProcessorSet.interval(0, 3))
         158.0
     """
-
-    __slots__ = (
-        "_groups",
-        "_idle",
-        "_requests",
-        "asleep",
-        "away",
-        "can_sleep",
-        "changes",
-        "longest_way_back",
-        "now",
-        "switching_off",
-        "switching_on",
-        "to_wake",
-    )
 
     def __init__(self, groups: PowerGroups, machine: ProcessorSet) -> None:
         self.now = 0.0
@@ -87,10 +72,7 @@ class Sleepers:
         self._idle.append((self.now, processors))
 
     def idle_since(self) -> Times:
-        """Return when the processors that are idle now became so, the latest first.
-
-        Others may be among them: intersect each set with :attr:`.Site.idle`.
-        """
+        """Return when processors became idle, the latest first; some may not be idle any more."""
         return self._idle[::-1]
 
     def switch_off(self, processors: ProcessorSet) -> None:
@@ -115,18 +97,12 @@ class Sleepers:
             switching = self.switching_on if on else self.switching_off
             switching.append((self.now + seconds, processors))
 
-    def take_requests(self) -> list[tuple[ProcessorSet, bool, float]]:
-        """Return the switches that are to begin now: processors, whether on, seconds.
-
-        There is one for each kind and duration.
-        """
+    def take_requests(self) -> dict[tuple[bool, float], ProcessorSet]:
+        """Return the switches that are to begin now, by whether they are on, and seconds."""
         requests, self._requests = self._requests, {}
-        taken = []
-        for (on, seconds), processors in requests.items():
-            state = "switching_on" if on else "switching_off"
-            self.changes.append((self.now, processors, state))
-            taken.append((processors, on, seconds))
-        return taken
+        for (on, _), processors in requests.items():
+            self.changes.append((self.now, processors, "switching_on" if on else "switching_off"))
+        return requests
 
     def end_switch(self, processors: ProcessorSet, *, on: bool) -> float | None:
         """Note that processors have been switched on or off; wake those that are to be woken.
@@ -161,12 +137,13 @@ class Sleepers:
             if processors:
                 time = max(time, self.now)
                 times[time] = times.get(time, NO_PROCESSORS) | processors
-        return sorted(times.items(), key=lambda each: each[0])
+        return sorted(times.items(), key=itemgetter(0))
 
     def ready_at(self, processors: ProcessorSet) -> float:
         """Return when the last of ``processors`` is ready (seconds) if all are woken now."""
-        times = (time for time, some in reversed(self.times()) if some & processors)
-        return next(times, self.now)
+        if not processors & self.away:
+            return self.now
+        return next(time for time, some in reversed(self.times()) if some & processors)
 
 
 def _join(times: Times) -> ProcessorSet:

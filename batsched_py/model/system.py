@@ -305,7 +305,7 @@ class System(MachineSide):
                     self._add_call(decision.time)
                 else:
                     self._carry_out(decision)
-        for processors, on, seconds in sleepers.take_requests():
+        for (on, seconds), processors in sleepers.take_requests().items():
             self._switch(processors, seconds, on=on)
 
     def _expects_work(self) -> bool:

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
-from batsched_py.model.policy import ExplainingScheduler, Scheduler
+from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.site import Site
+from batsched_py.model.user_model import find_method
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
 from batsched_py.workload.machine_description import Outage
@@ -46,14 +47,14 @@ class Promise(NamedTuple):
 
 def find_coming(site: Site) -> ProcessorSet:
     """Return the processors that are being switched on, or will be as soon as they are off."""
-    if site.sleepers is None:
-        return NO_PROCESSORS
+    assert site.sleepers is not None
     return reduce(or_, (some for _, some in site.sleepers.switching_on), site.sleepers.to_wake)
 
 
 def find_lost(site: Site) -> ProcessorSet:
     """Return the processors that stay away unless they are woken."""
-    return NO_PROCESSORS if site.sleepers is None else site.sleepers.away - find_coming(site)
+    assert site.sleepers is not None
+    return site.sleepers.away - find_coming(site)
 
 
 def choose_sleepers(site: Site, count: int, but: ProcessorSet = NO_PROCESSORS) -> ProcessorSet:
@@ -74,25 +75,24 @@ def find_promises(
     Jobs that a limit holds back do not count. The policy explains which job is first and when it
     starts; else it is the first of the queue, and starts when enough processors are free.
     """
-    places, parts = set[int](), machine.partitions
+    places, parts, held = set[int](), machine.partitions, find_method(policy, "held")
     for job in queue:
         if job.partition in places:
             continue
         head, site, time = job, parts[job.partition], inf
-        if isinstance(policy, ExplainingScheduler):
-            reason = policy.held(head, now, queue, machine)
-            if reason is not None and reason.why == "limit":
-                continue
-            if reason is not None and reason.by is not None:
-                head = next((other for other in queue if other.id == reason.by), head)
-                reason = policy.held(head, now, queue, machine)
-            if reason is not None:
-                time, name = reason.until, reason.site
-                site = next((each for each in machine.sites if name and each.name == name), site)
+        reason = held and held(head, now, queue, machine)
+        if reason is not None and reason.why == "limit":
+            continue
+        if reason is not None and reason.by is not None:
+            head = next((other for other in queue if other.id == reason.by), head)
+            reason = held and held(head, now, queue, machine)
+        if reason is not None:
+            time, name = reason.until, reason.site
+            site = next((each for each in machine.sites if name and each.name == name), site)
         places.add(job.partition)
         if time == inf:
-            fits = head.size <= site.ready_now
-            time = now if fits else shadow_time_and_extra_nodes(head, site)[0]
+            is_ready = site.begins(head.size) <= now
+            time = now if is_ready else shadow_time_and_extra_nodes(head, site)[0]
         gone = (out.processors for out in outages if now < out.end and out.begin <= time < inf)
         yield Promise(head, site, time, reduce(or_, gone, NO_PROCESSORS))
         if len(places) == len(parts):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from math import floor, inf
 
 from batsched_py.model.decisions import CallMeLater, SwitchOff, SwitchOn
@@ -20,8 +19,6 @@ from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_description import Outage
 
 Decisions = Iterator[SwitchOff | SwitchOn | CallMeLater]
-Promises = Callable[[], list[p.Promise]]
-"""Returns the promises of an instant, which take time to find."""
 
 
 def make_rule(options: Shutdown, outages: Iterable[Outage] = ()) -> IdleRule:
@@ -52,54 +49,55 @@ class IdleRule:
         """Yield decisions for the instant ``now`` (seconds); only a call if a simulation begins."""
         if machine.sleepers is None or self._never:
             return
-        find = cache(lambda: [*p.find_promises(now, queue, machine, policy, self._outages)])
-        for promise in find() if machine.sleepers.away.size and queue else ():
+        looks, away = self._next <= now and not begins, machine.sleepers.away.size
+        promises: list[p.Promise] = []
+        if machine.free and (away or looks):
+            promises += p.find_promises(now, queue, machine, policy, self._outages)
+        for promise in promises if away else ():
             if missing := promise.choose_missing():
                 self._nb_woken += missing.size
                 yield SwitchOn(missing)
-        looks = self._next <= now and not begins
         if looks:
-            yield from self._switch(now, machine, find)
+            yield from self._switch(now, machine, promises)
             if period := self._options.period:
                 self._next = self._call = (floor(now / period + 1e-9) + 1) * period
         if (looks or begins) and now < self._call <= LATEST_TIME:
             yield CallMeLater(self._call)
 
-    def _switch(self, now: float, machine: Machine, find: Promises) -> Decisions:
+    def _switch(self, now: float, machine: Machine, promises: Sequence[p.Promise]) -> Decisions:
         """Yield the switches that are not for promises."""
-        yield from self._switch_off(now, machine, find, self._options.idle_time)
+        yield from self._switch_off(now, machine, promises, self._options.idle_time)
 
     def _switch_off(
-        self, now: float, machine: Machine, find: Promises, idle_time: float, most: float = inf
+        self,
+        now: float,
+        machine: Machine,
+        promises: Sequence[p.Promise],
+        idle_time: float,
+        most: float = inf,
     ) -> Iterator[SwitchOff]:
         """Switch off up to ``most`` processors that have been idle for ``idle_time`` seconds.
 
         The longest idle ones go first, of equals the highest numbers.
         """
         self._next, self._call = -inf, inf
-        spare = self._count_spare(machine, find, most) if machine.idle else {}
-        if spare.get(machine, 0) <= 0:  # an event must come before any goes
+        spare: dict[Site, float] = {machine: min(most, machine.idle.size)}
+        for part in machine.partitions:
+            kept = count_processors(self._options.keep, part.nb_processors)
+            spare[part] = min(part.idle.size - kept, spare.get(part, inf))
+        for promise in promises:
+            if promise.time < inf:
+                site = promise.site
+                spare[site] = min(promise.count_surplus(), spare.get(site, inf))
+        if spare[machine] <= 0:  # an event must come before any goes
             return
         times = [(since + idle_time, some) for since, some in list_idle(machine)]
         due = [some for time, some in reversed(times) if time <= now]
-        off = choose_from(due, spare)
-        if off:
+        if off := choose_from(due, spare):
             yield SwitchOff(off)
         self._call = min((time for time, _ in times if time > now), default=inf)
         if self._call < inf and off.size == sum(some.size for some in due):
             self._next = self._call
-
-    def _count_spare(self, machine: Machine, find: Promises, most: float) -> dict[Site, float]:
-        """Return how many may go of the machine, of each partition and the sites of promises."""
-        spare: dict[Site, float] = {machine: most}
-        for part in machine.partitions:
-            kept = count_processors(self._options.keep, part.nb_processors)
-            spare[part] = min(part.idle.size - kept, spare.get(part, inf))
-        for promise in find():
-            if promise.time < inf:
-                site = promise.site
-                spare[site] = min(promise.count_surplus(), spare.get(site, inf))
-        return spare
 
 
 class ProportionalRule(IdleRule):
@@ -111,13 +109,14 @@ class ProportionalRule(IdleRule):
     Source: batsched 1.4, ``energy_bf_subpart_sleeper``.
     """
 
-    def _switch(self, now: float, machine: Machine, find: Promises) -> Decisions:
+    def _switch(self, now: float, machine: Machine, promises: Sequence[p.Promise]) -> Decisions:
         nb = machine.nb_processors
         awake = count_processors(self._options.awake, nb)
-        stay = max([awake, *(each.head.size for each in find())])
-        yield from self._switch_off(now, machine, find, 0, nb - p.find_lost(machine).size - stay)
+        stay = max([awake, *(each.head.size for each in promises)])
+        most = nb - p.find_lost(machine).size - stay
+        yield from self._switch_off(now, machine, promises, 0, most)
         if not p.find_coming(machine):
-            yield from super()._switch(now, machine, find)
+            yield from super()._switch(now, machine, promises)
 
 
 class InertialRule(IdleRule):
@@ -141,7 +140,6 @@ class InertialRule(IdleRule):
     def decide(
         self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
     ) -> Decisions:
-        """Yield decisions for the instant ``now`` (seconds); only a call if a simulation begins."""
         time, work, free = self._noted
         if work and now > time:
             both = find_horizon(work, free, time) + find_horizon(work, free, now)
@@ -152,7 +150,7 @@ class InertialRule(IdleRule):
         free += ((each[0], each[1]) for each in machine.expected_releases() if each[0] < inf)
         self._noted = now, sum(job.size * job.estimate for job in queue), sorted(free)
 
-    def _switch(self, now: float, machine: Machine, find: Promises) -> Decisions:
+    def _switch(self, now: float, machine: Machine, promises: Sequence[p.Promise]) -> Decisions:
         load, before = self._load, self._load_before
         nb = self._nb_woken if self._wakes else self._nb_off
         self._load, self._load_before, self._nb_woken, self._nb_off = 0.0, load, 0, 0
@@ -163,14 +161,14 @@ class InertialRule(IdleRule):
             if (load > before) != self._wakes:
                 self._wakes = not self._wakes
             elif not self._wakes:
-                for off in self._switch_off(now, machine, find, 0, most):
+                for off in self._switch_off(now, machine, promises, 0, most):
                     self._nb_off = sum(1 for _ in off.processors)
                     yield off
             elif on := p.choose_sleepers(machine, most):
                 self._nb_woken = on.size
                 yield SwitchOn(on)
         if not p.find_coming(machine):
-            yield from super()._switch(now, machine, find)
+            yield from super()._switch(now, machine, promises)
 
 
 def list_idle(machine: Machine) -> Times:
