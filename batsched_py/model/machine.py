@@ -83,11 +83,10 @@ class Machine(Site):
     ) -> ProcessorSet:
         """Run ``job`` from ``now`` (seconds) on ``processors``, and return the processors.
 
-        They are a set, a :class:`procset.ProcSet`, numbers, or None for :meth:`choose_free`. If
-        some of them do not run yet, the job begins when the last of them is ready. For
-        ``dilation`` and ``transfer`` (seconds) see :class:`~batsched_py.model.decisions.Start`.
-        Raises :class:`InvariantError` for a job that is not waiting, for processors that are not
-        free, and if their number is not the job's size.
+        They are a set, a :class:`procset.ProcSet`, numbers, or None for :meth:`choose_free`. The
+        job begins when the last of them is ready. For ``dilation`` and ``transfer`` (seconds) see
+        :class:`~batsched_py.model.decisions.Start`. Raises :class:`InvariantError` for a job that
+        is not waiting, for processors that are not free, and if their number is not its size.
         """
         if job.state is not WAITING:
             raise InvariantError(f"job {job.id} was started while {job.state.value}")
@@ -101,12 +100,16 @@ class Machine(Site):
                     f"{transfer!r}: expected a number above 0, and seconds of at least 0"
                 )
         sleepers = self.sleepers
-        if processors is not None:
-            taken = self._take_chosen(job, processors, any_number=dilated)
-        elif sleepers is None and job.size <= self.free:
+        if processors is None and sleepers is not None and job.size <= self.free:
+            processors = self.choose_free(job.size)
+        if processors is None:
+            if job.size > self.free:
+                raise InvariantError(
+                    f"job {job.id} needs {job.size} processors, {self.free} are free"
+                )
             taken = self._pool.take_lowest(job.size)
         else:
-            taken = self._take_free(job)
+            taken = self._take_chosen(job, processors, any_number=dilated)
         if sleepers is not None:
             now = sleepers.ready_at(taken)
             sleepers.note_busy(taken)
@@ -122,14 +125,6 @@ class Machine(Site):
         for site in self._parts:
             if share := site.share(taken):
                 site.occupy(job, share)
-        return taken
-
-    def _take_free(self, job: Job) -> ProcessorSet:
-        """Take the processors of a job that a policy did not choose."""
-        if job.size > self.free:
-            raise InvariantError(f"job {job.id} needs {job.size} processors, {self.free} are free")
-        taken = self.choose_free(job.size)
-        self._pool.take(taken)
         return taken
 
     def _take_chosen(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError, ProtocolError, parameter
 from batsched_py.model.decisions import SwitchOff, SwitchOn
-from batsched_py.model.job import WAITING, Job
+from batsched_py.model.job import RUNNING, WAITING, Job
 from batsched_py.model.machine import Machine, to_processor_set
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
@@ -26,8 +26,6 @@ class MachineSide(UsersSide):
     """The machine and the waiting queue of a simulation, and the jobs that are bound.
 
     A job is bound from the decision to start it until its processors are awake; then it begins.
-    ``power`` has the durations of switches. All else is as in
-    :class:`~batsched_py.model.users_side.UsersSide`.
     """
 
     __slots__ = (
@@ -82,7 +80,7 @@ class MachineSide(UsersSide):
     def _put_back(self) -> None:
         """Let bound jobs that have lost processors wait again; wake nothing that is unavailable."""
         gone = self.machine.unavailable
-        if self.machine.sleepers is not None and gone:
+        if self.machine.sleepers is not None:
             self.machine.sleepers.to_wake -= gone
         for job, _, size, _ in [*self._bound.values()]:
             if job.processors & gone:
@@ -92,10 +90,7 @@ class MachineSide(UsersSide):
                 self.queue.insert(job)
 
     def switched(self, processors: ProcessorSet, *, on: bool) -> None:
-        """Note that all of ``processors`` have been switched on or off, as was requested.
-
-        Raises :class:`ProtocolError` if it was not, or if it took longer or shorter than expected.
-        """
+        """Note that processors have been switched; raises :class:`ProtocolError` if unexpected."""
         sleepers, which = self.machine.sleepers, f"{to_text(processors)!r} {'on' if on else 'off'}"
         expected = None if sleepers is None else sleepers.end_switch(processors, on=on)
         if expected is None:
@@ -123,7 +118,7 @@ class MachineSide(UsersSide):
 
     def is_bound(self, job: Job) -> bool:
         """Return whether a job waits for its processors to wake."""
-        return job.number in self._bound and self._bound[job.number][0] is job
+        return job.state is RUNNING and job.number in self._bound
 
     def _unbind(self, job: Job) -> None:
         """Free the processors of a job that has not begun; they are woken all the same."""
@@ -157,14 +152,13 @@ class MachineSide(UsersSide):
                 f"{doing}: no processor can sleep: give the seconds of switches by "
                 f"{parameter('power')}, the machine file or the platform"
             )
-        wanted = to_processor_set(decision.processors, doing)
-        able = sleepers.away - self.machine.unavailable
-        if not on:
-            able = self.machine.idle & sleepers.can_sleep
-        if others := wanted - able:
-            expected = "sleeping ones" if on else "idle ones that can sleep"
-            raise InvariantError(f"{doing} {to_text(others)!r}: expected {expected}")
         if on:
-            sleepers.wake(wanted)
+            able, expected = sleepers.away - self.machine.unavailable, "sleeping ones"
+            switch = sleepers.wake
         else:
-            sleepers.switch_off(wanted)
+            able, expected = self.machine.idle & sleepers.can_sleep, "idle ones that can sleep"
+            switch = sleepers.switch_off
+        wanted = to_processor_set(decision.processors, doing)
+        if others := wanted - able:
+            raise InvariantError(f"{doing} {to_text(others)!r}: expected {expected}")
+        switch(wanted)

@@ -114,8 +114,6 @@ class Site:
         """The processors of this site that are free now."""
         return self._pool.snapshot()
 
-    # Processors that sleep or are being switched --------------------------------------------------
-
     @property
     def idle(self) -> ProcessorSet:
         """The free processors that are on and are not being switched."""
@@ -138,11 +136,8 @@ class Site:
         ready = self._pool.snapshot()
         for _, some in times:
             ready -= some
-        return [(self._now, ready), *times] if ready else times
-
-    @property
-    def _now(self) -> float:
-        return -inf if self.sleepers is None else self.sleepers.now
+        now = -inf if self.sleepers is None else self.sleepers.now
+        return [(now, ready), *times] if ready else times
 
     def begins(self, size: int) -> float:
         """Return when a job of ``size`` would begin if it were started now (seconds).
@@ -150,13 +145,14 @@ class Site:
         This is when the last of its processors is awake: the present time, or -inf if no processor
         can sleep. inf if fewer are free.
         """
-        if self.sleepers is None:
-            return -inf if size <= self.free else inf
-        for time, some in self.ready_times():
-            size -= some.size
-            if size <= 0:
+        left = self.free
+        if size > left:
+            return inf
+        for time, some in reversed(self._waking_times()):
+            left -= some.size
+            if size > left:
                 return time
-        return inf
+        return -inf if self.sleepers is None else self.sleepers.now
 
     @property
     def ready_now(self) -> int:
@@ -172,9 +168,8 @@ class Site:
         releases = self.expected_releases()
         if self.sleepers is None or not (times := self._waking_times()):
             return self.free, releases
-        waking: list[Coming] = [(time, some.size, -1, None) for time, some in times]
-        free = self.free - sum(some.size for _, some in times)
-        return free, sorted([*releases, *waking], key=BY_TIME)
+        waking = [(time, some.size, -1, None) for time, some in times]
+        return self.ready_now, sorted([*releases, *waking], key=BY_TIME)
 
     def choose_free(self, count: int, among: ProcessorSet | None = None) -> ProcessorSet:
         """Return the ``count`` free processors that are ready first, of equals the lowest.

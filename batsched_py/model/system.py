@@ -20,15 +20,8 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from batsched_py.errors import InvariantError, ProtocolError
-from batsched_py.model.decisions import (
-    CallMeLater,
-    Decision,
-    Kill,
-    Reject,
-    Start,
-    SwitchOff,
-    SwitchOn,
-)
+from batsched_py.model import decisions as d
+from batsched_py.model.decisions import CallMeLater, Decision, Kill, Reject, Start
 from batsched_py.model.endless_work import ProgressWatch
 from batsched_py.model.job import ENDED, RUNNING, WAITING, Job
 from batsched_py.model.machine import Machine
@@ -64,11 +57,10 @@ class ShutdownRule(Protocol):
 
     def decide(
         self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
-    ) -> Iterable[SwitchOff | SwitchOn | CallMeLater]:
-        """Yield decisions after the last pass of the policy at ``now`` (seconds).
+    ) -> Iterable[d.SwitchOff | d.SwitchOn | CallMeLater]:
+        """Yield decisions after the last pass at ``now`` (seconds), while there is work to come.
 
-        It is called as long as jobs wait, run, or may be submitted. If the simulation ``begins``,
-        it may only ask for a call.
+        If the simulation ``begins``, it may only ask for a call.
         """
 
 
@@ -116,9 +108,8 @@ class System(MachineSide):
         power: PowerGroups = (),
         shutdown: ShutdownRule | None = None,
     ) -> None:
-        super().__init__(
-            users, shake, description, budgets, nb_recorded, scheduler=scheduler, power=power
-        )
+        of_users = users, shake, description, budgets, nb_recorded
+        super().__init__(*of_users, scheduler=scheduler, power=power)
         self.sites = sites
         self._speed_factor, self._clock = speed_factor, clock
         self._shutdown = shutdown
@@ -217,13 +208,13 @@ class System(MachineSide):
             self._policy_withdrawn(self.now, job)
 
     def _kill_for_user(self, job: Job) -> None:
-        if not self.is_bound(job):
+        if self.is_bound(job):
+            self._unbind(job)
+            self._reject(job, withdrawn=True)
+            self.nb_withdrawn += 1
+            self._tell_users(job, WITHDRAWN)
+        else:
             self._kill(job)
-            return
-        self._unbind(job)
-        self._reject(job, withdrawn=True)
-        self.nb_withdrawn += 1
-        self._tell_users(job, WITHDRAWN)
 
     def waiting_jobs(self) -> Iterable[Job]:
         """Return the jobs that wait, maybe for processors to wake, and are not held for others."""
@@ -280,27 +271,21 @@ class System(MachineSide):
                 if mistake is None:
                     raise
                 raise mistake from error
-            if self.observer is not None or self._bound or not self._users_know:
-                self._end_pass()
+            if self._bound:
+                self._put_back()  # outages of a machine file begin in a pass
+            if self.observer is not None:
+                self.observer(self.now, self.queue, self.machine)
+            if not self._users_know and self.users is not None:
+                self.ask_users(self.users)
         if self.machine.sleepers is not None:
             self._switch_processors(self.machine.sleepers)
 
-    def _end_pass(self) -> None:
-        """Put jobs back that an outage has unbound, show the pass, and ask users who know more."""
-        if self._bound:  # outages of a machine file begin in a pass
-            self._put_back()
-        if self.observer is not None:
-            self.observer(self.now, self.queue, self.machine)
-        if not self._users_know and self.users is not None:
-            self.ask_users(self.users)
-
     def _switch_processors(self, sleepers: Sleepers) -> None:
         """Apply the rule that switches processors off after new passes; request all switches."""
-        begins, is_new = self._last_pass is None, self.nb_passes != self._last_pass
-        self._last_pass = self.nb_passes
-        if self._shutdown is not None and is_new and self._expects_work():
+        last, self._last_pass = self._last_pass, self.nb_passes
+        if self._shutdown is not None and last != self.nb_passes and self._expects_work():
             args = self.now, self.queue, self.machine, self.scheduler
-            for decision in self._shutdown.decide(*args, begins=begins):
+            for decision in self._shutdown.decide(*args, begins=last is None):
                 if isinstance(decision, CallMeLater):
                     self._add_call(decision.time)
                 else:
@@ -310,20 +295,19 @@ class System(MachineSide):
 
     def _expects_work(self) -> bool:
         """Return whether jobs wait, run, or may be submitted."""
-        if len(self.queue) or self.nb_running or self._of_users or self._users_due < inf:
-            return True
-        return self._expects_static_jobs()
+        come = self._of_users or self._users_due < inf or self._expects_static_jobs()
+        return bool(come or len(self.queue) or self.nb_running)
 
     def _start(self, decision: Start) -> None:
         job, size = decision.job, decision.job.size
         self.nb_running += 1
-        execute = self._execute
         if decision.dilation != 1 or decision.transfer:
             self._start_dilated(decision)
             execute = self._execute_dilated
         else:
             self.machine.start(job, self.now, decision.processors)
             self.queue.remove(job)
+            execute = self._execute
         if self.machine.sleepers is None or not self._bind(job, size, execute):
             execute(job)
             if self._job_started is not None:
@@ -363,7 +347,7 @@ class System(MachineSide):
                 self._refuse(job)
             else:
                 self._kill(job)
-        elif isinstance(decision, SwitchOff | SwitchOn):
+        elif isinstance(decision, d.SwitchOff | d.SwitchOn):
             self._request_switch(decision)
         else:
             raise make_decision_error(self.scheduler, decision)

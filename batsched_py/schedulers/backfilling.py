@@ -102,17 +102,24 @@ class Backfilling(Permission):
 
     def _start(self, head: Job, now: float, machine: Site) -> Start | None:
         """Return the start of the first job, for which enough is free; None if it must wait."""
-        if machine.sleepers is None:
-            return Start(head)
-        waits = has_room_before(machine.begins(head.size), head.size, now, machine)
-        return None if waits else Start(head)
+        sleeps = machine.sleepers is not None
+        if sleeps and has_room_before(machine.begins(head.size), head.size, now, machine):
+            return None
+        return Start(head)
 
     def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
         """Return the next start behind the head: of a job that ends by ``horizon`` (seconds) or
         needs but extra nodes, None if there is none.
         """
-        if machine.sleepers is not None and machine.ready_now < machine.free:
-            ranked = PermittedJobs(ranked, self._find_rule(horizon, machine))
+        if machine.sleepers is not None and machine.begins(machine.free) > now:
+            head, extra, begins = self.head, self.extra_nodes, cache(machine.begins)
+            ranked = PermittedJobs(  # the head waits, though it may fit
+                ranked,
+                lambda job: (
+                    job is not head
+                    and (job.size <= extra or begins(job.size) + job.estimate <= horizon)
+                ),
+            )
         job = ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes)
         if job is None:
             return None
@@ -120,14 +127,6 @@ class Backfilling(Permission):
         if begin + job.estimate > horizon:
             self.extra_nodes -= job.size
         return Start(job)
-
-    def _find_rule(self, horizon: float, machine: Site) -> Callable[[Job], bool]:
-        """Return the rule by which jobs may be backfilled where processors sleep."""
-        head, extra = self.head, self.extra_nodes  # the head waits, though it may fit
-        begins = cache(machine.begins)
-        return lambda job: (
-            job is not head and (job.size <= extra or begins(job.size) + job.estimate <= horizon)
-        )
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""
