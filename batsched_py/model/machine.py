@@ -100,16 +100,12 @@ class Machine(Site):
                     f"{transfer!r}: expected a number above 0, and seconds of at least 0"
                 )
         sleepers = self.sleepers
-        if processors is None and sleepers is not None and job.size <= self.free:
-            processors = self.choose_free(job.size)
-        if processors is None:
-            if job.size > self.free:
-                raise InvariantError(
-                    f"job {job.id} needs {job.size} processors, {self.free} are free"
-                )
+        if processors is not None:
+            taken = self._take_chosen(job, processors, any_number=dilated)
+        elif sleepers is None and job.size <= self.free:
             taken = self._pool.take_lowest(job.size)
         else:
-            taken = self._take_chosen(job, processors, any_number=dilated)
+            taken = self._take_free(job)
         if sleepers is not None:
             now = sleepers.ready_at(taken)
             sleepers.note_busy(taken)
@@ -125,6 +121,14 @@ class Machine(Site):
         for site in self._parts:
             if share := site.share(taken):
                 site.occupy(job, share)
+        return taken
+
+    def _take_free(self, job: Job) -> ProcessorSet:
+        """Take the processors of a job that a policy did not choose."""
+        if job.size > self.free:
+            raise InvariantError(f"job {job.id} needs {job.size} processors, {self.free} are free")
+        taken = self.choose_free(job.size)
+        self._pool.take(taken)
         return taken
 
     def _take_chosen(

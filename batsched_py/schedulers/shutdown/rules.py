@@ -140,6 +140,7 @@ class InertialRule(IdleRule):
     def decide(
         self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
     ) -> Decisions:
+        """Yield decisions as the base class does, and note the load."""
         time, work, free = self._noted
         if work and now > time:
             both = find_horizon(work, free, time) + find_horizon(work, free, now)
