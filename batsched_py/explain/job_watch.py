@@ -186,15 +186,15 @@ class Watch:
 
     def _note_bound(self) -> list[str]:
         """Note the jobs whose processors are being woken, and return those that are new."""
-        jobs = [(self.jobs[job.id], job.processors) for job in self._machine.releases()]
-        bound = {job.id: processors for job, processors in jobs if job.start is None}
+        jobs = self._machine.releases()
+        bound = {job.id: job.processors for job in jobs if self.jobs[job.id].start is None}
         new = [name for name in bound if self.jobs[name].processors != bound[name]]
-        for name in self._bound - bound.keys():
-            if (self.jobs[name].start, self.jobs[name].end) == (None, None):  # it waits again
-                bound[name] = NO_PROCESSORS
+        for life in map(self.jobs.__getitem__, self._bound - bound.keys()):
+            if life.start is None and life.end is None:  # it waits again
+                life.processors = NO_PROCESSORS
         for name, processors in bound.items():
             self.jobs[name].processors = processors
-        self._bound = {name for name in bound if bound[name]}
+        self._bound = {*bound}
         return new
 
     def _note_submission(self, now: float, job: m.JobDescription) -> None:

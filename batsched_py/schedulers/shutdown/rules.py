@@ -111,7 +111,8 @@ class ProportionalRule(IdleRule):
 
     def _switch(self, now: float, machine: Machine, promises: Sequence[p.Promise]) -> Decisions:
         nb = machine.nb_processors
-        stay = max([count_processors(self._options.awake, nb), *(each.head.size for each in promises)])
+        awake = count_processors(self._options.awake, nb)
+        stay = max([awake, *(each.head.size for each in promises)])
         most = nb - p.find_lost(machine).size - stay
         yield from self._switch_off(now, machine, promises, 0, most)
         if not p.find_coming(machine):
@@ -139,6 +140,7 @@ class InertialRule(IdleRule):
     def decide(
         self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
     ) -> Decisions:
+        """Yield decisions as the base class does, and note the load."""
         time, work, free = self._noted
         if work and now > time:
             both = find_horizon(work, free, time) + find_horizon(work, free, now)
