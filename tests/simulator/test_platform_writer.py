@@ -90,7 +90,8 @@ def test_scaling_the_text_scales_the_platform(tmp_path: Path, element: str, fact
 def test_scaled_hosts_switch_as_fast_as_before(tmp_path: Path, factor: float) -> None:
     path = tmp_path / "p.xml"
     path.write_text(
-        f'<platform version="4.1"><zone id="z" routing="Full">{SLEEPY}</zone></platform>'
+        '<platform version="4.1"><zone id="z" routing="Full">'
+        f'<host id="master_host" speed="1Gf"/>{SLEEPY}</zone></platform>'
     )
     platform = read_platform(path)
     ours = scale_speeds(platform, factor)
