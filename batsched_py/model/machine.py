@@ -100,13 +100,9 @@ class Machine(Site):
                     f"{transfer!r}: expected a number above 0, and seconds of at least 0"
                 )
         sleepers = self.sleepers
-        if processors is None and sleepers is not None and job.size <= self.free:
-            processors = self.choose_free(job.size)
-        if processors is None:
-            if job.size > self.free:
-                raise InvariantError(
-                    f"job {job.id} needs {job.size} processors, {self.free} are free"
-                )
+        if processors is None and job.size > self.free:
+            raise InvariantError(f"job {job.id} needs {job.size} processors, {self.free} are free")
+        if processors is None and sleepers is None:
             taken = self._pool.take_lowest(job.size)
         else:
             taken = self._take_chosen(job, processors, any_number=dilated)
@@ -128,12 +124,14 @@ class Machine(Site):
         return taken
 
     def _take_chosen(
-        self, job: Job, processors: ProcessorSet | ProcSet | Iterable[int], any_number: bool
+        self, job: Job, processors: ProcessorSet | ProcSet | Iterable[int] | None, any_number: bool
     ) -> ProcessorSet:
-        """Take the processors that a policy gave; with ``any_number`` they are the job's size.
+        """Take the processors that a policy gave, or those that are ready first; with ``any_number`` they are the job's size.
 
         Raises :class:`InvariantError`.
         """
+        if processors is None:
+            processors = self.choose_free(job.size)
         wanted = to_processor_set(processors, f"job {job.id} was started on")
         if any_number:
             job.size = wanted.size or job.size

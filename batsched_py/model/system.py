@@ -271,14 +271,19 @@ class System(MachineSide):
                 if mistake is None:
                     raise
                 raise mistake from error
-            if self._bound:
-                self._put_back()  # outages of a machine file begin in a pass
-            if self.observer is not None:
-                self.observer(self.now, self.queue, self.machine)
-            if not self._users_know and self.users is not None:
-                self.ask_users(self.users)
+            if self.observer is not None or self._bound or not self._users_know:
+                self._end_pass()
         if self.machine.sleepers is not None:
             self._switch_processors(self.machine.sleepers)
+
+    def _end_pass(self) -> None:
+        """Put jobs back that have lost processors, show the pass, and ask users who know more."""
+        if self._bound:
+            self._put_back()  # outages of a machine file begin in a pass
+        if self.observer is not None:
+            self.observer(self.now, self.queue, self.machine)
+        if not self._users_know and self.users is not None:
+            self.ask_users(self.users)
 
     def _switch_processors(self, sleepers: Sleepers) -> None:
         """Apply the rule that switches processors off after new passes; request all switches."""

@@ -19,6 +19,8 @@ from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_description import Outage
 
 Decisions = Iterator[SwitchOff | SwitchOn | CallMeLater]
+_MOST_QUIET = 3
+"""Periods in a row without a job or a decision after which the rule waits for an event."""
 
 
 def make_rule(options: Shutdown, outages: Iterable[Outage] = ()) -> IdleRule:
@@ -41,7 +43,7 @@ class IdleRule:
         self._next = self._call = options.period or options.idle_time
         """When to look for processors to switch off (seconds), -inf: at every event; and when to be
         called for it."""
-        self._nb_woken = 0
+        self._nb_woken = self._nb_quiet = 0
 
     def decide(
         self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
@@ -58,9 +60,14 @@ class IdleRule:
                 self._nb_woken += missing.size
                 yield SwitchOn(missing)
         if looks:
-            yield from self._switch(now, machine, promises)
+            decisions = [*self._switch(now, machine, promises)]
+            yield from decisions
             if period := self._options.period:
                 self._next = self._call = (floor(now / period + 1e-9) + 1) * period
+                quiet = not (decisions or len(queue) or machine.outlook()[1])
+                self._nb_quiet = self._nb_quiet + 1 if quiet else 0
+                if self._nb_quiet > _MOST_QUIET:  # an event must come before anything changes
+                    self._call = inf
         if (looks or begins) and now < self._call <= LATEST_TIME:
             yield CallMeLater(self._call)
 
