@@ -126,9 +126,9 @@ class Machine(Site):
     def _take_chosen(
         self, job: Job, processors: ProcessorSet | ProcSet | Iterable[int] | None, any_number: bool
     ) -> ProcessorSet:
-        """Take the processors that a policy gave, or those that are ready first; with ``any_number`` they are the job's size.
+        """Take the processors that a policy gave, or if it gave none those that are ready first.
 
-        Raises :class:`InvariantError`.
+        With ``any_number`` their number is then the job's size. Raises :class:`InvariantError`.
         """
         if processors is None:
             processors = self.choose_free(job.size)
