@@ -153,7 +153,7 @@ class MachineSide(UsersSide):
                 f"{parameter('power')}, the machine file or the platform"
             )
         if on:
-            able, expected = sleepers.away - self.machine.unavailable, "sleeping ones"
+            able, expected = sleepers.away - self.machine.unavailable, "sleeping ones in order"
             switch = sleepers.wake
         else:
             able, expected = self.machine.idle & sleepers.can_sleep, "idle ones that can sleep"

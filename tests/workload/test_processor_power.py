@@ -40,7 +40,7 @@ def test_units_of_time():
         ("idle_watts=95,computing_watts=200,asleep_watts=9", False),
         ("off_seconds=6,on_seconds=3", True),
         (TAURUS, True),
-        ("", False),
+        ("idle_watts=95", False),
     ],
 )
 def test_what_can_sleep(text, can_sleep):
@@ -51,6 +51,7 @@ def test_what_can_sleep(text, can_sleep):
     ("power", "words"),
     [
         ("idle_wats=95", "no 'idle_wats' .did you mean 'idle_watts'"),
+        ("", "nothing is given"),
         ("idle_watts", "expected NAME=NUMBER"),
         ("idle_watts=hot", "idle_watts = 'hot': expected a number"),
         ("idle_watts=-1", "idle_watts = -1: expected a number from 0"),

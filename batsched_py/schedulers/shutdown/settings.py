@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from batsched_py.errors import UsageError, parameter
 from batsched_py.options.budgets import format_limits
 from batsched_py.options.setting_fields import parse_limits
 from batsched_py.workload.processor_power import ProcessorPower
@@ -95,4 +96,6 @@ def parse_power(power: ProcessorPower | str | None) -> ProcessorPower | None:
     """
     if power is None:
         return None
+    if not str(power):
+        raise UsageError(f"{parameter('power')}: nothing is given, expected idle_watts=95,...")
     return parse_limits("power", power, ProcessorPower, times=("off_seconds", "on_seconds"))
