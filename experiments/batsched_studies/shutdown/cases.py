@@ -75,7 +75,8 @@ def _split_blocks(frame: pd.DataFrame) -> pd.DataFrame:
         end = f"_{len(blocks)}"
         of_block = {name: name.removesuffix(end) for name in names if name.endswith(end)}
         blocks.append(frame.rename(columns=of_block).assign(**{SEED: len(blocks)}))
-    return pd.concat(blocks, ignore_index=True).dropna(subset=["joules"]) if blocks else frame
+    joined = pd.concat(blocks, ignore_index=True).dropna(subset=["joules"]) if blocks else frame
+    return joined.copy()  # in one piece, as columns are added
 
 
 def select(runs: Runs, loop: str, factor: float, idle_time: float, keep: str = "0") -> Runs:

@@ -25,9 +25,9 @@ above, below, near = (
 
 def judge_claims(log: str, runs: Runs) -> Iterator[Verdict]:
     """Yield a verdict on each claim for which a log has runs."""
-    times = c.list_idle_times(runs)
-    long = [time for time in times if time >= c.BREAK_EVEN]
     for loop in c.LOOPS:
+        times = c.list_idle_times(runs.where(loop=loop))
+        long = [time for time in times if time >= c.BREAK_EVEN]
         factors = list(runs.where(loop=loop).by("node_factor"))
         judge, case = partial(_judge, log, loop), partial(c.select, runs, loop)
         changes = {
@@ -85,7 +85,7 @@ def _compare_reserve(runs: Runs, loop: str, factors: list[float]) -> Iterator[tu
     """
     for factor in factors:
         kept = c.select(runs, loop, factor, c.BREAK_EVEN, c.RESERVE)
-        for time in c.list_idle_times(runs):
+        for time in c.list_idle_times(runs.where(loop=loop)):
             other, name = c.select(runs, loop, factor, time), f"x{factor:g}, {time:g} s"
             change = c.compare(kept, other, c.WAKING)
             if change.value >= 0:
