@@ -223,28 +223,22 @@ PILOT = ("jobs_percent", "requested_percent", "km_wait_h", "served_wait_h", "all
 
 
 def rows_of_shutdown() -> Iterator[str]:
-    """Savings and waits of rigid users, then how users who react differ, then the pilot."""
+    """Savings and waits of rigid users, then how users who react differ."""
     for row in numbers("shutdown", "cases"):
         place, end = (row["log"], row["node_factor"]), "" if row["keep"] == "0" else ", reserve"
-        shown = ("0", "212", "7200") if row["log"] == "KTH-SP2" else ("212",)
-        if row["loop"] == "rigid" and place[1] != "1.5" and row["idle_time"] in shown:
-            cells = [interval(row, "saved", "saved_low", "saved_high"), row["of_possible"]]
-            cells += [row["switches_day"], bold_if_clear(row, "added", "added_low", "added_high")]
-            yield (
-                f"| {' x'.join(place)} | {row['idle_time']}{end} | {' | '.join(cells)} | "
-                f"{row['waking']} |"
-            )
+        shown = ("0", "212", "7200") if place == ("KTH-SP2", "2") else ("212",)
+        is_shown = place[1] != "1.5" and (not end or place[1] == "2")
+        if row["loop"] == "rigid" and is_shown and row["idle_time"] in shown:
+            added = bold_if_clear(row, "added", "added_low", "added_high")
+            cells = [row[name] for name in ("saved", "of_possible", "switches_day")]
+            cells = [row["idle_time"] + end, *cells, added, row["waking"]]
+            yield f"| {' x'.join(place)} | {' | '.join(cells)} |"
     for row in numbers("shutdown", "reacting"):
         place = (row["log"], row["node_factor"])
         if (row["idle_time"], row["keep"]) == ("212", "0") and place[1] != "1.5":
-            names = ("saved", "of_idle", "of_possible", "waking")
+            names = ("saved", "of_idle", "waking")
             found = [bold_if_clear(row, name, f"{name}_low", f"{name}_high") for name in names]
             yield f"| {' x'.join(place)} | {row['loop']} | {' | '.join(found)} |"
-    for row in numbers("shutdown", "pilot"):
-        if row["idle_time"] == "300":
-            names = ("saved", "added", "waking", "switches_day")
-            found = [f"{row[name]}/{row[f'pilot_{name}']}" for name in names]
-            yield f"| {row['log']} x{row['node_factor']} | {' | '.join(found)} |"
 
 
 def rows_of_other_schedulers() -> Iterator[str]:
