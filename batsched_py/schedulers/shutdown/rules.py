@@ -60,12 +60,14 @@ class IdleRule:
                 self._nb_woken += missing.size
                 yield SwitchOn(missing)
         if looks:
-            decisions = [*self._switch(now, machine, promises)]
-            yield from decisions
+            acts = len(queue) > 0
+            for decision in self._switch(now, machine, promises):
+                yield decision  # one at a time: the next depends on it
+                acts = True
             if period := self._options.period:
-                self._next = self._call = (floor(now / period + 1e-9) + 1) * period
-                quiet = not (decisions or len(queue) or machine.outlook()[1])
+                quiet = self._call == inf and not (acts or machine.outlook()[1])
                 self._nb_quiet = self._nb_quiet + 1 if quiet else 0
+                self._next = self._call = (floor(now / period + 1e-9) + 1) * period
                 if self._nb_quiet > _MOST_QUIET:  # an event must come before anything changes
                     self._call = inf
         if (looks or begins) and now < self._call <= LATEST_TIME:

@@ -51,6 +51,14 @@ CASES = {
         [0, 50, 200],
         Fcfs,
     ),
+    "quiet periods pass until the idle time is over": Case(
+        "idle_time=600,period=50",
+        FOUR,
+        [("", J(0, 1, 10)), ("", J(5000, 1, 10))],
+        [(600, "off", "1-3"), (650, "off", "0"), (5000, "on", "0")],
+        [0, 5050],
+        Fcfs,
+    ),
     "each partition keeps one": Case(
         "idle_time=10,keep=1",
         FOUR + partition("p", "0-1") + partition("q", "2-3"),
