@@ -51,7 +51,11 @@ class IdleRule:
         """Yield decisions for the instant ``now`` (seconds); only a call if a simulation begins."""
         if machine.sleepers is None or self._never:
             return
-        looks, away = self._next <= now and not begins, machine.sleepers.away.size
+        sleepers, resumes = machine.sleepers, self._nb_quiet > _MOST_QUIET
+        if resumes:  # something has happened
+            self._nb_quiet, self._next = 0, self._find_period(now)
+            self._call = self._next
+        looks, away = self._next <= now and not begins, sleepers.away.size
         promises: list[p.Promise] = []
         if machine.free and (away or looks):
             promises += p.find_promises(now, queue, machine, policy, self._outages)
@@ -64,14 +68,24 @@ class IdleRule:
             for decision in self._switch(now, machine, promises):
                 yield decision  # one at a time: the next depends on it
                 acts = True
-            if period := self._options.period:
-                quiet = self._call == inf and not (acts or machine.outlook()[1])
-                self._nb_quiet = self._nb_quiet + 1 if quiet else 0
-                self._next = self._call = (floor(now / period + 1e-9) + 1) * period
-                if self._nb_quiet > _MOST_QUIET:  # an event must come before anything changes
-                    self._call = inf
-        if (looks or begins) and now < self._call <= LATEST_TIME:
+            if self._options.period:
+                self._end_period(now, machine, acts=acts)
+        if (looks or begins or resumes) and now < self._call <= LATEST_TIME:
             yield CallMeLater(self._call)
+
+    def _end_period(self, now: float, machine: Machine, *, acts: bool) -> None:
+        """Find when to look again: after a few quiet periods, not before an event."""
+        assert machine.sleepers is not None
+        switching = machine.sleepers.switching_on or machine.sleepers.switching_off
+        acts |= bool(switching or machine.expected_releases() or self._call < inf)
+        self._nb_quiet = 0 if acts else self._nb_quiet + 1
+        self._next = self._call = self._find_period(now)
+        if self._nb_quiet > _MOST_QUIET:
+            self._call = inf
+
+    def _find_period(self, now: float) -> float:
+        """Return when the next period begins (seconds)."""
+        return (floor(now / self._options.period + 1e-9) + 1) * self._options.period
 
     def _switch(self, now: float, machine: Machine, promises: Sequence[p.Promise]) -> Decisions:
         """Yield the switches that are not for promises."""

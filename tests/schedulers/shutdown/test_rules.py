@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from batsched_py import simulate
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.easy import Easy
 from batsched_py.schedulers.fcfs import Fcfs
@@ -201,3 +202,14 @@ def test_shared_cases(shared, name):
         name: (job["start"], job["finish"], job["processors"])
         for name, job in expected["jobs"].items()
     }
+
+
+@pytest.mark.parametrize("options", ["idle_time=100", "rule=proportional,awake=1", "rule=inertial"])
+def test_periods_without_a_job_cost_nothing(options: str) -> None:
+    """A log may begin at any time, and jobs may be far apart."""
+    jobs = workload([J(1e9, 2, 50), J(2e9, 2, 50)], 4)
+    given = {"power": "off_seconds=6,on_seconds=100", "shutdown": f"{options},period=300"}
+    result = simulate(jobs, progress=False, **given)
+    assert result.table.start.tolist() == [1e9 + 100, 2e9 + 100]
+    assert result.output.nb_messages is not None
+    assert result.output.nb_messages < 50
