@@ -73,6 +73,8 @@ def shadow_time_and_extra_nodes(
     processors that sleep come when they would be awake. If ends are unknown, or it is wider than
     the machine: inf and 0.
     """
+    if machine.sleepers is None:  # the usual case, at many events
+        return walk_releases(head.size, machine.free, machine.expected_releases(), extra_nodes)
     return walk_releases(head.size, *machine.outlook(), extra_nodes)
 
 
