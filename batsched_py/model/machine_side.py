@@ -153,8 +153,8 @@ class MachineSide(UsersSide):
                 f"{parameter('power')}, the machine file or the platform"
             )
         if on:
-            able, expected = sleepers.away - self.machine.unavailable, "sleeping ones in order"
-            switch = sleepers.wake
+            able, switch = sleepers.away - self.machine.unavailable, sleepers.wake
+            expected = "sleeping ones that are not out of order"
         else:
             able, expected = self.machine.idle & sleepers.can_sleep, "idle ones that can sleep"
             switch = sleepers.switch_off

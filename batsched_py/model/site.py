@@ -154,11 +154,6 @@ class Site:
                 return time
         return -inf if self.sleepers is None else self.sleepers.now
 
-    @property
-    def ready_now(self) -> int:
-        """Number of free processors that are on."""
-        return self.free - sum(some.size for _, some in self._waking_times())
-
     def outlook(self) -> tuple[int, Sequence[Coming]]:
         """Return how many processors are free and on, and when others will be.
 
@@ -169,7 +164,8 @@ class Site:
         if self.sleepers is None or not (times := self._waking_times()):
             return self.free, releases
         waking = [(time, some.size, -1, None) for time, some in times]
-        return self.ready_now, sorted([*releases, *waking], key=BY_TIME)
+        free = self.free - sum(size for _, size, _, _ in waking)
+        return free, sorted([*releases, *waking], key=BY_TIME)
 
     def choose_free(self, count: int, among: ProcessorSet | None = None) -> ProcessorSet:
         """Return the ``count`` free processors that are ready first, of equals the lowest.
