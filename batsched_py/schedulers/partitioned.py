@@ -95,7 +95,7 @@ class Partitioned:
                 elif (start := self._placed(decision, now, line, machine)) is not None:
                     yield start
                     line.admission.queue.remove(start.job)
-        if (change := self._outages.next_change) < inf and len(queue):
+        if (change := self._outages.next_change) < inf and (len(queue) or _is_waking(now, machine)):
             yield CallMeLater(change)
 
     def _placed(self, start: Start, now: float, line: _Line, machine: Machine) -> Start | None:
@@ -164,6 +164,13 @@ class Partitioned:
         if self._knows and counted:
             return counted[0]
         return {str(place): counts for place, counts in enumerate(counted)}
+
+
+def _is_waking(now: float, machine: Machine) -> bool:
+    """Return whether a job waits for its processors to wake: an outage may take some of them."""
+    if machine.sleepers is None or not machine.sleepers.away:
+        return False
+    return any(job.start_time > now for job in machine.releases())
 
 
 class _Line(NamedTuple):

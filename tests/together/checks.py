@@ -109,7 +109,7 @@ def check_first_promise(world: World) -> None:
             if self.head is not None:
                 promised.setdefault(self.head.id.partition("!")[2], self.shadow_time)
 
-    for row in read_rows(simulate(world, scheduler=Promising)):
+    for row in read_rows(simulate(world, scheduler=Promising, scheduler_options={})):
         if row.processors and row.id in promised:
             assert row.start <= promised[row.id] + CLOSE, f"{row}, promised {promised[row.id]}"
 
@@ -271,6 +271,8 @@ def _run_campaign(folder: Path, out: str) -> subprocess.Popen[bytes]:
 def _campaign(world: World) -> str:
     lines = ["replications = 3", "[run]", 'log = "log.swf"']
     for name, value in world.all_settings().items():
+        if name in ("power", "shutdown"):
+            value = ",".join(f"{option}={of}" for option, of in value.items())
         if value is not None:
             lines.append(f"{name} = {_toml(value)}")
     return "\n".join(lines)
