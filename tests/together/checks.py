@@ -109,7 +109,10 @@ def check_first_promise(world: World) -> None:
             if self.head is not None:
                 promised.setdefault(self.head.id.partition("!")[2], self.shadow_time)
 
-    for row in read_rows(simulate(world, scheduler=Promising, scheduler_options={})):
+    rows = read_rows(simulate(world, scheduler=Promising, scheduler_options={}))
+    # without a limit, a job on slower processors outlives its estimate
+    assume(world.settings["speed_factor"] == 1 or all(row.walltime < inf for row in rows))
+    for row in rows:
         if row.processors and row.id in promised:
             assert row.start <= promised[row.id] + CLOSE, f"{row}, promised {promised[row.id]}"
 
@@ -177,7 +180,10 @@ def check_socket(world: World, backend: str) -> None:
     assume("each_event" not in world.settings and world.settings["speed_factor"] == 1)
     embedded, behind = simulate(world), simulate(world, backend=backend)
     here, there = (_without_joules(world, result) for result in (embedded, behind))
-    assert embedded.power_changes == behind.power_changes
+    # messages have six decimals
+    assert [each[1:] for each in behind.power_changes] == [e[1:] for e in embedded.power_changes]
+    times = [each[0] for each in embedded.power_changes]
+    assert [each[0] for each in behind.power_changes] == pytest.approx(times, rel=0, abs=CLOSE)
     computes = world.settings["profile"] != "delay"
     # version 5 ends a killed job before the withdrawals behind the kill; where energy is accounted
     # for, a computation that is over and one that is killed then end in another order
