@@ -108,7 +108,6 @@ class Machine(Site):
             taken = self._take_chosen(job, processors, any_number=dilated)
         if sleepers is not None:
             now = sleepers.ready_at(taken)
-            sleepers.note_busy(taken)
         if dilated:
             job.dilation, job.transfer = float(dilation), float(transfer)
             job.expected_end = now + job.lasts(job.dilation, job.transfer)

@@ -81,7 +81,7 @@ class MachineSide(UsersSide):
         """Let bound jobs that have lost processors wait again; wake nothing that is unavailable."""
         gone = self.machine.unavailable
         if self.machine.sleepers is not None:
-            self.machine.sleepers.to_wake -= gone
+            self.machine.sleepers.wake_no_more(gone)
         for job, _, size, _ in [*self._bound.values()]:
             if job.processors & gone:
                 self._unbind(job)

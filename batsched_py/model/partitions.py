@@ -87,10 +87,10 @@ class WholeNodes(Site):
             seen |= nodes
         return latest_first[::-1]
 
-    def _waking_times(self) -> Times:
+    def waking_times(self) -> Times:
         """Return when free nodes would be ready: each when its last processor is."""
         latest_first, seen = [], NO_PROCESSORS
-        for time, some in reversed(super()._waking_times()):
+        for time, some in reversed(super().waking_times()):
             if nodes := self.nodes_of(some) - seen:
                 latest_first.append((time, nodes))
                 seen |= nodes

@@ -106,8 +106,8 @@ class Site:
 
         Those that sleep are free when they are ready, if they are woken now.
         """
-        free, releases = self.outlook()
-        return free + sum(size for end, size, *_ in releases if end <= time)
+        late = sum(some.size for ready, some in self.waking_times() if ready > time)
+        return self.free - late + sum(each[1] for each in self.expected_releases() if each[0] <= time)
 
     @property
     def free_processors(self) -> ProcessorSet:
@@ -120,7 +120,13 @@ class Site:
         free = self._pool.snapshot()
         return free - self.sleepers.away if self.sleepers is not None else free
 
-    def _waking_times(self) -> Times:
+    @property
+    def nb_idle(self) -> int:
+        """Number of free processors that are on and are not being switched."""
+        away = NO_PROCESSORS if self.sleepers is None else self.sleepers.away
+        return self.free - self._pool.intersect(away).size
+
+    def waking_times(self) -> Times:
         """Return when the free processors that are not on would be ready, ascending."""
         if self.sleepers is None or not self.sleepers.away.size:
             return []
@@ -132,7 +138,7 @@ class Site:
 
         Those that are on come first, at the present time, -inf if no processor can sleep.
         """
-        times = self._waking_times()
+        times = self.waking_times()
         ready = self._pool.snapshot()
         for _, some in times:
             ready -= some
@@ -148,7 +154,7 @@ class Site:
         left = self.free
         if size > left:
             return inf
-        for time, some in reversed(self._waking_times()):
+        for time, some in reversed(self.waking_times()):
             left -= some.size
             if size > left:
                 return time
@@ -161,7 +167,7 @@ class Site:
         in it too, without a job: each is there when it is ready, if it is woken now.
         """
         releases = self.expected_releases()
-        if self.sleepers is None or not (times := self._waking_times()):
+        if self.sleepers is None or not (times := self.waking_times()):
             return self.free, releases
         waking = [(time, some.size, -1, None) for time, some in times]
         free = self.free - sum(size for _, size, _, _ in waking)
@@ -172,7 +178,7 @@ class Site:
 
         Only those ``among`` some free ones if given. At least as many must be there.
         """
-        if not self._waking_times():
+        if not self.waking_times():
             return self._pool.lowest(count) if among is None else among.lowest(count)
         chosen = NO_PROCESSORS
         for _, some in self.ready_times():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from math import inf
 from operator import itemgetter, or_
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,9 @@ class Sleepers:
         ]
         self.can_sleep = reduce(or_, (each[0] for each in self._groups), NO_PROCESSORS)
         """The processors that can be switched."""
-        self.asleep = self.away = NO_PROCESSORS
-        """The processors that sleep; those that sleep or are being switched."""
+        self.asleep = self.away = self.lost = NO_PROCESSORS
+        """The processors that sleep; those that sleep or are being switched; and of these the ones
+        that stay away unless they are woken."""
         self.switching_off: Times = []
         self.switching_on: Times = []
         """The processors that are being switched, with the time at which this ends."""
@@ -56,31 +58,38 @@ class Sleepers:
         self.changes: list[tuple[float, ProcessorSet, str]] = []
         """Time, processors and new state: switching_off, asleep, switching_on or awake."""
         self._idle: Times = [(0.0, machine)]
-        """When processors became idle, ascending; some of them may be busy or away."""
+        """When processors became idle, ascending; the last time of a processor counts."""
+        self._machine, self._most = machine, 64
         self._requests: dict[tuple[bool, float], ProcessorSet] = {}
-
-    def note_busy(self, processors: ProcessorSet) -> None:
-        """Note that processors are not idle any more."""
-        left = ((since, some - processors) for since, some in self._idle)
-        self._idle = [each for each in left if each[1]]
+        self._times: tuple[float, Times] = 0.0, []
+        """When those that are away can be ready, with the time at which this was found."""
 
     def note_idle(self, processors: ProcessorSet) -> None:
         """Note that processors become idle now."""
-        self.note_busy(processors)
         if self._idle and self._idle[-1][0] == self.now:
             processors |= self._idle.pop()[1]
         self._idle.append((self.now, processors))
+        if len(self._idle) > self._most:
+            self._most = 64 + 2 * len(self.idle_since(self._machine))
 
-    def idle_since(self) -> Times:
-        """Return when processors became idle, the latest first; some may not be idle any more."""
-        return self._idle[::-1]
+    def idle_since(self, idle: ProcessorSet) -> Times:
+        """Return when processors became idle, the latest first; ``idle`` are all that are now."""
+        times: Times = []
+        for since, some in reversed(self._idle):
+            if not idle:
+                break
+            if some := some & idle:
+                times.append((since, some))
+                idle -= some
+        self._idle = times[::-1]
+        return times
 
     def switch_off(self, processors: ProcessorSet) -> None:
         """Switch off processors that are idle."""
         self.away |= processors
-        self.note_busy(processors)
         for group, off, _ in self._groups:
             self._switch(processors & group, False, off)
+        self._note_change()
 
     def wake(self, processors: ProcessorSet) -> None:
         """Switch on processors that sleep, and once they are off those that are switched off."""
@@ -89,6 +98,16 @@ class Sleepers:
         self.asleep -= asleep
         for group, _, on in self._groups:
             self._switch(asleep & group, True, on)
+        self._note_change()
+
+    def wake_no_more(self, processors: ProcessorSet) -> None:
+        """Let those sleep that are being switched off."""
+        self.to_wake -= processors
+        self._note_change()
+
+    def _note_change(self) -> None:
+        self._times = -inf, []
+        self.lost = self.away - _join(self.switching_on) - self.to_wake
 
     def _switch(self, processors: ProcessorSet, on: bool, seconds: float) -> None:
         if processors:
@@ -124,19 +143,26 @@ class Sleepers:
             waking = self.to_wake & processors
             self.to_wake -= waking
             self.wake(waking)
+        self._note_change()
         return expected
 
     def times(self) -> Times:
         """Return when those that are not on would be ready if all were woken now, ascending."""
+        if self._times[0] != self.now:
+            self._times = self.now, self._find_times()
+        return self._times[1]
+
+    def _find_times(self) -> Times:
         times: dict[float, ProcessorSet] = {}
         ready = list(self.switching_on)
         for group, _, on in self._groups:
-            ready.append((self.now + on, self.asleep & group))
+            if self.asleep:
+                ready.append((self.now + on, self.asleep & group))
             ready += ((until + on, some & group) for until, some in self.switching_off)
         for time, processors in ready:
             if processors:
                 time = max(time, self.now)
-                times[time] = times.get(time, NO_PROCESSORS) | processors
+                times[time] = times[time] | processors if time in times else processors
         return sorted(times.items(), key=itemgetter(0))
 
     def ready_at(self, processors: ProcessorSet) -> float:

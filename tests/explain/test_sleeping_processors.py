@@ -39,7 +39,7 @@ class AfterIdle:
         self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
     ) -> Iterator[SwitchOff | CallMeLater]:
         assert machine.sleepers is not None
-        for since, processors in machine.sleepers.idle_since():
+        for since, processors in machine.sleepers.idle_since(machine.idle):
             if idle := processors & machine.idle:
                 if since + self.idle_time > now:
                     yield CallMeLater(since + self.idle_time)

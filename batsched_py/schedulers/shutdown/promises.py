@@ -31,12 +31,14 @@ class Promise(NamedTuple):
 
     def count_surplus(self) -> int:
         """Return how many more processors than needed will be there; below 0: how many lack."""
-        lost = self.site.nodes_of(find_lost(self.site) | self.unusable)
-        releases = self.site.expected_releases()
-        there = sum(release[1] for release in releases if release[0] <= self.time)
-        for time, some in self.site.ready_times():
-            there += (some - lost).size if time <= self.time else 0
-        return there - self.head.size
+        site = self.site
+        assert site.sleepers is not None
+        lost, times = site.sleepers.lost, site.waking_times()
+        if self.unusable:
+            lost, times = lost | self.unusable, site.ready_times()
+        lost = site.nodes_of(lost)
+        gone = sum((some & lost).size for time, some in times if time <= self.time)
+        return site.free_at(self.time) - gone - self.head.size
 
     def choose_missing(self) -> ProcessorSet:
         """Return the sleeping processors to wake for the job."""
@@ -45,21 +47,10 @@ class Promise(NamedTuple):
         return choose_sleepers(self.site, -surplus, self.unusable)
 
 
-def find_coming(site: Site) -> ProcessorSet:
-    """Return the processors that are being switched on, or will be as soon as they are off."""
-    assert site.sleepers is not None
-    return reduce(or_, (some for _, some in site.sleepers.switching_on), site.sleepers.to_wake)
-
-
-def find_lost(site: Site) -> ProcessorSet:
-    """Return the processors that stay away unless they are woken."""
-    assert site.sleepers is not None
-    return site.sleepers.away - find_coming(site)
-
-
 def choose_sleepers(site: Site, count: int, but: ProcessorSet = NO_PROCESSORS) -> ProcessorSet:
     """Return up to ``count`` lost processors, those that can be ready first, then the lowest."""
-    chosen, lost = NO_PROCESSORS, find_lost(site)
+    assert site.sleepers is not None
+    chosen, lost = NO_PROCESSORS, site.sleepers.lost
     usable = site.nodes_of(lost) - site.nodes_of(but)
     for _, some in site.ready_times():
         part = some & usable

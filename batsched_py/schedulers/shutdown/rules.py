@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import floor, inf
 
 from batsched_py.model.decisions import CallMeLater, SwitchOff, SwitchOn
+from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.partitions import split_into_regions
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.site import Site
 from batsched_py.model.sleepers import Times
-from batsched_py.processors.sets import ProcessorSet, join_intervals
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, join_intervals
 from batsched_py.schedulers.shutdown import promises as p
 from batsched_py.schedulers.shutdown.settings import Shutdown, count_processors
 from batsched_py.units import LATEST_TIME
@@ -103,24 +104,28 @@ class IdleRule:
 
         The longest idle ones go first, of equals the highest numbers.
         """
-        self._next, self._call = -inf, inf
-        spare: dict[Site, float] = {machine: min(most, machine.idle.size)}
+        times = [(since + idle_time, some) for since, some in list_idle(machine)]
+        due = [some for time, some in reversed(times) if time <= now]
+        self._call = min((time for time, _ in times if time > now), default=inf)
+        self._next = self._call if self._call < inf and not due else -inf
+        if not due:
+            return
+        spare: dict[Site, float] = {machine: min(most, machine.nb_idle)}
         for part in machine.partitions:
             kept = count_processors(self._options.keep, part.nb_processors)
-            spare[part] = min(part.idle.size - kept, spare.get(part, inf))
+            spare[part] = min(part.nb_idle - kept, spare.get(part, inf))
         for promise in promises:
             if promise.time < inf:
                 site = promise.site
                 spare[site] = min(promise.count_surplus(), spare.get(site, inf))
         if spare[machine] <= 0:  # an event must come before any goes
+            self._call = inf
             return
-        times = [(since + idle_time, some) for since, some in list_idle(machine)]
-        due = [some for time, some in reversed(times) if time <= now]
-        if off := choose_from(due, spare):
-            yield SwitchOff(off)
-        self._call = min((time for time, _ in times if time > now), default=inf)
-        if self._call < inf and off.size == sum(some.size for some in due):
+        off = choose_from(due, spare)
+        if off.size == sum(some.size for some in due) and self._call < inf:
             self._next = self._call
+        if off:
+            yield SwitchOff(off)
 
 
 class ProportionalRule(IdleRule):
@@ -133,12 +138,13 @@ class ProportionalRule(IdleRule):
     """
 
     def _switch(self, now: float, machine: Machine, promises: Sequence[p.Promise]) -> Decisions:
-        nb = machine.nb_processors
+        sleepers, nb = machine.sleepers, machine.nb_processors
+        assert sleepers is not None
         awake = count_processors(self._options.awake, nb)
         stay = max([awake, *(each.head.size for each in promises)])
-        most = nb - p.find_lost(machine).size - stay
+        most = nb - sleepers.lost.size - stay
         yield from self._switch_off(now, machine, promises, 0, most)
-        if not p.find_coming(machine):
+        if sleepers.away == sleepers.lost:
             yield from super()._switch(now, machine, promises)
 
 
@@ -169,12 +175,14 @@ class InertialRule(IdleRule):
             both = find_horizon(work, free, time) + find_horizon(work, free, now)
             self._load += both / 2 * (now - time)
         yield from super().decide(now, queue, machine, policy, begins=begins)
-        lost = p.find_lost(machine)
+        lost = NO_PROCESSORS if machine.sleepers is None else machine.sleepers.lost
         free = [(ready, (some - lost).size) for ready, some in machine.ready_times()]
         free += ((each[0], each[1]) for each in machine.expected_releases() if each[0] < inf)
-        self._noted = now, sum(job.size * job.estimate for job in queue), sorted(free)
+        work = sum(queue.view(_WaitingWork).of_jobs.values())
+        self._noted = now, work, sorted(free)
 
     def _switch(self, now: float, machine: Machine, promises: Sequence[p.Promise]) -> Decisions:
+        assert machine.sleepers is not None
         load, before = self._load, self._load_before
         nb = self._nb_woken if self._wakes else self._nb_off
         self._load, self._load_before, self._nb_woken, self._nb_off = 0.0, load, 0, 0
@@ -191,8 +199,23 @@ class InertialRule(IdleRule):
             elif on := p.choose_sleepers(machine, most):
                 self._nb_woken = on.size
                 yield SwitchOn(on)
-        if not p.find_coming(machine):
+        if machine.sleepers.away == machine.sleepers.lost:
             yield from super()._switch(now, machine, promises)
+
+
+class _WaitingWork:
+    """The estimated processor-seconds of each waiting job, by its number."""
+
+    def __init__(self, queue: WaitingQueue) -> None:
+        self.of_jobs = {job.number: job.size * job.estimate for job in queue}
+
+    def add(self, job: Job) -> None:
+        self.of_jobs[job.number] = job.size * job.estimate
+
+    insert = add
+
+    def remove(self, job: Job) -> None:
+        del self.of_jobs[job.number]
 
 
 def list_idle(machine: Machine) -> Times:
@@ -200,17 +223,22 @@ def list_idle(machine: Machine) -> Times:
 
     Where jobs take whole nodes, a node is idle if all of it is, since its last processor is.
     """
-    sleepers, times = machine.sleepers, []
-    if sleepers is None or not (idle := machine.idle & sleepers.can_sleep):
+    sleepers = machine.sleepers
+    if sleepers is None or not (idle := machine.idle):
         return []
+    since = sleepers.idle_since(idle)
     parts = [part for part in machine.partitions if part is not machine]
+    if not parts and sleepers.can_sleep == machine.all_processors:
+        return since
+    idle &= sleepers.can_sleep
     for part in parts:
         idle -= part.all_processors - part.free_processors
-    for since, some in sleepers.idle_since() if idle else ():
+    times = []
+    for time, some in since:
         for part in parts:
             some |= part.nodes_of(some)
         if some := some & idle:
-            times.append((since, some))
+            times.append((time, some))
             idle -= some
     return times
 

@@ -119,7 +119,7 @@ class Twin:
         """Return what goes now."""
         machine, now = self.system.machine, self.system.now
         sleepers = machine.sleepers
-        since = {at: time for time, some in sleepers.idle_since() for at in some}
+        since = {at: time for time, some in sleepers.idle_since(machine.idle) for at in some}
         awake = machine.free_processors - sleepers.away
         due = [at for at in awake & sleepers.can_sleep if since[at] + self.options.idle_time <= now]
         gone: list[int] = []
