@@ -107,7 +107,8 @@ class Site:
         Those that sleep are free when they are ready, if they are woken now.
         """
         late = sum(some.size for ready, some in self.waking_times() if ready > time)
-        return self.free - late + sum(each[1] for each in self.expected_releases() if each[0] <= time)
+        released = sum(each[1] for each in self.expected_releases() if each[0] <= time)
+        return self.free - late + released
 
     @property
     def free_processors(self) -> ProcessorSet:
