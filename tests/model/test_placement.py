@@ -103,6 +103,18 @@ def replaced(line: Timeline, jobs: list[tuple[int, float]], starts: list[float])
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_zero_length_job_loses_its_place_for_ever(kind: str) -> None:
+    line = Timeline(2, 0.0)
+    for begin, end, size in ((3.0, inf, 2), (0.0, 2.0, 2), (2.0, 3.0, 1)):
+        line.occupy(begin, end, size)
+    arrays = np.array([2]), np.array([0.0]), np.array([2.0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "MANY", 1)
+        _, starts = way(kind).replace_all(line, *arrays)
+    assert starts.tolist() == [inf]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @given(bases, st.booleans(), jobs)
 def test_jobs_are_replaced_as_one_by_one(
     kind: str, base: list[tuple[float, int]], short: bool, jobs: list[tuple[int, float]]

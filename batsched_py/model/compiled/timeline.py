@@ -507,9 +507,9 @@ def _replace_all(
         until = min(begin + duration, latest)
         row, column = row + (widths[row] < size), column + (lengths[column] < duration)
         _raise_bounds(bounds, row, column, begin)
+        starts[job] = min(begin, latest)
         if begin >= latest:
             continue
-        starts[job] = begin
         if at == last:
             behind = _at(times, nb, until)
             behind += times[behind] < until
