@@ -35,12 +35,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __str__(self) -> str:
         """Return what differs from the defaults as it is given, ``decisions=inf,jobs=5``."""
-        defaults = Budgets()
-        return ",".join(
-            f"{name}={getattr(self, name):.15g}"
-            for name in self.__struct_fields__
-            if getattr(self, name) != getattr(defaults, name)
-        )
+        return format_limits(self, ".15g")
 
 
 def make_budget_error(budget: str, most: float, now: float, seen: str) -> BudgetError:
@@ -51,10 +46,13 @@ def make_budget_error(budget: str, most: float, now: float, seen: str) -> Budget
     )
 
 
-def format_limits(limits: msgspec.Struct) -> str:
-    """Return what differs from the defaults as it is given, ``idle_time=600.0,keep=10``."""
+def format_limits(limits: msgspec.Struct, form: str = "") -> str:
+    """Return what differs from the defaults as it is given, ``idle_time=600.0,keep=10``.
+
+    ``form`` is the format of each value.
+    """
     return ",".join(
-        f"{field.name}={value}"
+        f"{field.name}={value:{form}}"
         for field in msgspec.structs.fields(limits)
         if (value := getattr(limits, field.name)) != field.default
     )

@@ -98,11 +98,12 @@ def find_power_groups(hosts: Iterable[_Host]) -> PowerGroups:
     >>> find_power_groups([("a", watts, [1e9], 0), ("b", watts, [1e9], 0)])[0].power.idle_watts
     95.0
     """
-    groups: dict[tuple[ProcessorPower, int, int], list[int]] = {}
-    for number, host in enumerate(hosts):
-        groups.setdefault(_read_power(*host), []).append(number)
-    if all(power == ProcessorPower() and asleep < 0 for power, _, asleep in groups):
+    described = list(hosts)
+    if not any(WATTS in each or each.get(SLEEP) for _, each, *_ in described):
         return ()
+    groups: dict[tuple[ProcessorPower, int, int], list[int]] = {}
+    for number, host in enumerate(described):
+        groups.setdefault(_read_power(*host), []).append(number)
     return tuple(PowerGroup(ProcessorSet.of(of), *power) for power, of in groups.items())
 
 
