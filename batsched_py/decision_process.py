@@ -223,9 +223,9 @@ class DecisionProcess(System):
         return self._job_of(description, content)
 
     def _execute(self, job: Job) -> None:
-        execution = m.ExecuteJob(timestamp=self.now, job_id=job.id, alloc=job.processors)
-        execution.waking = job.waking
-        self._reply.append(execution)
+        self._reply.append(
+            m.ExecuteJob(timestamp=self.now, job_id=job.id, alloc=job.processors, waking=job.waking)
+        )
         if self._dilated is not None:
             self._dilated.forget(job.id)
 
@@ -233,10 +233,7 @@ class DecisionProcess(System):
         """Let another form of a job run in its place."""
         assert self._dilated is not None
         self._jobs[make_placed_id(job.id)] = self._jobs.pop(job.id)
-        for decision in self._dilated.start(job, self.now, self.machine.find_least_speed(job)):
-            if isinstance(decision, m.ExecuteJob):
-                decision.waking = job.waking
-            self._reply.append(decision)
+        self._reply += self._dilated.start(job, self.now, self.machine.find_least_speed(job))
 
     def _reject(self, job: Job, *, withdrawn: bool = False) -> None:
         del self._jobs[job.id]

@@ -13,7 +13,7 @@ from batsched_py.model.machine import Machine
 from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.waiting_reason import WaitingReason
-from batsched_py.processors.sets import NO_PROCESSORS
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.batsim_jobs_columns import REJECTED, WITHDRAWN
 from batsched_py.protocol.dilated_jobs import find_original_id, is_placed
@@ -93,8 +93,8 @@ class Watch:
         self._happened = Happened()
         self._head: str | None = None  # who had the reservation after the last pass
         self._seen = 0
-        self._bound: set[str] = set()
-        """Jobs whose processors are being woken."""
+        self._bound: dict[str, ProcessorSet] = {}
+        """Jobs whose processors are being woken, with these."""
         self._queue = WaitingQueue()
         self._machine = Machine(0)
 
@@ -148,7 +148,8 @@ class Watch:
         held = self._held(job)
         needs = _counts_on(job, held, machine) if held.why == "head" else []
         self.passes.append(Pass(now, held, len(queue), self._happened, needs))
-        self.started = None  # processors that it was bound to may have failed
+        if self.started is not None:  # processors that it was bound to have failed
+            self.started, self.jobs[job.id].processors = None, NO_PROCESSORS
         self._head = job.id if held.why == "head" else held.by
 
     def note_reply(self, message: m.Message, reply: m.Message) -> None:
@@ -180,7 +181,7 @@ class Watch:
     def _note_execution(self, event: m.ExecuteJob) -> list[str]:
         """Note that a job runs; return its id unless it was bound to the processors before."""
         job = self.jobs[find_original_id(event.job_id)]
-        started = [job.id] if job.processors != event.alloc else []
+        started = [job.id] if self._bound.get(job.id) != event.alloc else []
         job.start, job.processors, job.state = self.now, event.alloc, "RUNNING"
         return started
 
@@ -188,13 +189,10 @@ class Watch:
         """Note the jobs whose processors are being woken, and return those that are new."""
         jobs = self._machine.releases()
         bound = {job.id: job.processors for job in jobs if self.jobs[job.id].start is None}
-        new = [name for name in bound if self.jobs[name].processors != bound[name]]
-        for life in map(self.jobs.__getitem__, self._bound - bound.keys()):
-            if life.start is None and life.end is None:  # it waits again
-                life.processors = NO_PROCESSORS
-        for name, processors in bound.items():
-            self.jobs[name].processors = processors
-        self._bound = {*bound}
+        new = [name for name in bound if bound[name] != self._bound.get(name)]
+        for name in new:
+            self.jobs[name].processors = bound[name]
+        self._bound = bound
         return new
 
     def _note_submission(self, now: float, job: m.JobDescription) -> None:

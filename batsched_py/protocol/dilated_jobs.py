@@ -148,7 +148,7 @@ class DilatedJobs:
                 f"job {job.id} was started with a dilation, so {name} is registered: {reason}"
             )
         yield m.RegisterJob(timestamp=now, job_id=name, job=form)
-        yield m.ExecuteJob(timestamp=now, job_id=name, alloc=job.processors)
+        yield m.ExecuteJob(timestamp=now, job_id=name, alloc=job.processors, waking=job.waking)
 
 
 def _walltime(job: Job, profile: dict[str, Any], six_decimals: bool) -> float | None:

@@ -112,8 +112,8 @@ class UsersTable:
                     self._packed.append(self._take_latest())
             elif isinstance(event, m.RejectJob) and event.withdrawn:
                 self._seconds[WITHDRAWAL][event.job_id] = event.timestamp
-            elif isinstance(event, m.ExecuteJob) and (waking := getattr(event, "waking", 0.0)):
-                self._seconds[WAKING][event.job_id] = waking
+            elif isinstance(event, m.ExecuteJob) and event.waking:
+                self._seconds[WAKING][event.job_id] = event.waking
 
     def csv(self) -> str:
         """Return the text of ``PREFIX_users.csv``."""
