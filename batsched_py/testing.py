@@ -230,14 +230,12 @@ def assert_drawing(
         for name, _, fate in rows
         if got[name] != fate
     ]
-    asleep = _draw_sleep(outcome, seconds_per_column)
+    drawn = dict(_draw_rows(outcome, seconds_per_column))
     for line in sleep:
         label, _, signs = line.strip().partition("|")
-        if (shown := asleep.get(label.strip(), "")) != signs:
+        if (shown := drawn.get(label.strip(), "").partition("|")[2]) != signs:
             wrong.append(f"{label.strip()} is {shown!r}, expected: {signs!r}")
     if wrong:
-        drawn_rows = drawing(outcome, seconds_per_column).split("\n")
-        drawn = dict(zip(sorted(names), drawn_rows, strict=False))
         raise AssertionError(
             "\n".join(
                 (
@@ -246,8 +244,8 @@ def assert_drawing(
                     *lines,
                     "got:",
                     *scales,
-                    *(drawn[name] for name in names),
-                    *drawn_rows[len(names) :],
+                    *(drawn.pop(name) for name in names),
+                    *drawn.values(),
                     *wrong,
                 )
             )
@@ -256,21 +254,19 @@ def assert_drawing(
 
 def drawing(outcome: Outcome, seconds_per_column: float = 1.0) -> str:
     """Draw a schedule, times rounded to columns: jobs in the order of their ids, then sleep."""
+    return "\n".join(row for _, row in _draw_rows(outcome, seconds_per_column))
+
+
+def _draw_rows(outcome: Outcome, seconds: float) -> list[tuple[str, str]]:
+    """Return the names of jobs, and of processors that were switched, each with its row."""
     jobs = _by_id(outcome)
     names = [job.description.id.rpartition("!")[2] for job in jobs]
     width = max(map(len, names), default=0)
     digits = max((len(str(job.description.size)) for job in jobs), default=0)
     rows = [
-        f"{name:{width}} {job.description.size:{digits}} |{_line(job, seconds_per_column)}"
+        (name, f"{name:{width}} {job.description.size:{digits}} |{_line(job, seconds)}")
         for name, job in zip(names, jobs, strict=True)
     ]
-    asleep = _draw_sleep(outcome, seconds_per_column)
-    rows += [f"{label:{width + digits + 1}} |{line}" for label, line in asleep.items()]
-    return "\n".join(rows)
-
-
-def _draw_sleep(outcome: Outcome, seconds: float) -> dict[str, str]:
-    """Return the names and signs of the rows of processors that were switched."""
     lines: dict[int, str] = {}
     for begin, end, processors, state in find_spells(outcome.changes, outcome.end):
         first, last = round(begin / seconds), round(end / seconds)
@@ -279,7 +275,10 @@ def _draw_sleep(outcome: Outcome, seconds: float) -> dict[str, str]:
     alike: dict[str, list[int]] = {}
     for number, line in sorted(lines.items()):
         alike.setdefault(line, []).append(number)
-    return {f"@{to_text(ProcessorSet.of(same))}": line for line, same in alike.items()}
+    for line, same in alike.items():
+        label = f"@{to_text(ProcessorSet.of(same))}"
+        rows.append((label, f"{label:{width + digits + 1}} |{line}"))
+    return rows
 
 
 class _DrawnUsers:
