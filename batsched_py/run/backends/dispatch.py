@@ -24,7 +24,6 @@ from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_si
 from batsched_py.run.settings import SETTINGS
 from batsched_py.run.stored_values import EMBEDDED, OF_POWER, SOCKETS, Run
 from batsched_py.simulator.platform.platform_writer import (
-    make_grid_xml,
     make_homogeneous_xml,
     make_hosts_xml,
     scale_xml,
@@ -105,12 +104,10 @@ def _platform_xml(run: Run, machine: ResolvedMachine, workload: Workload) -> str
                 f"{run.backend} cannot scale {run.platform}: its sleep_pstates have speeds, too"
             )
         return scale_xml(machine.platform_content, run.platform, run.speed_factor)
-    if machine.can_sleep:
-        nodes = machine.nb_processors or workload.nb_res
+    nodes = machine.nb_processors or workload.nb_res
+    if machine.can_sleep or machine.sites:
         return make_hosts_xml(machine.hosts(nodes, run.speed_factor).hosts)
-    if machine.sites:
-        return make_grid_xml(machine.sites, run.speed_factor)
-    return make_homogeneous_xml(machine.nb_processors or workload.nb_res, run.speed_factor)
+    return make_homogeneous_xml(nodes, run.speed_factor)
 
 
 def make_launcher(

@@ -9,7 +9,6 @@ from pathlib import Path
 from batsched_py.errors import PlatformError
 from batsched_py.simulator.platform.hosts import ZONE, Host
 from batsched_py.support.json_values import whole
-from batsched_py.workload.grid_sites import GridSites
 from batsched_py.workload.host_power import WATTS
 
 _SPEED = re.compile(
@@ -40,21 +39,11 @@ def make_homogeneous_xml(nodes: int, gflops: float = 1.0, watts: str | None = No
     return _hosts_xml([(speed, {WATTS: watts})] * nodes, f"{which} and {watts} W")
 
 
-def make_grid_xml(sites: GridSites, gflops: float = 1.0) -> str:
-    """Return a text as :func:`make_homogeneous_xml`, with the speed of each grid site.
-
-    ``gflops`` is that of a site whose speed is 1.
-    """
-    speeds = [f"{whole(gflops * site.speed)!r}Gf" for site in sites for _ in range(site.size)]
-    names = ", ".join(f"{site.size} of {site.name}" for site in sites).replace("--", "- -")
-    return _hosts_xml([(speed, {}) for speed in speeds], names)
-
-
 def make_hosts_xml(hosts: Sequence[Host]) -> str:
-    """Return the text of a platform file of ``hosts`` with all their pstates and properties."""
+    """Return a text as :func:`make_homogeneous_xml`, with the pstates and properties of hosts."""
     speeds = [",".join(f"{speed!r}f" for speed in host.speeds) for host in hosts]
     properties = [host.properties for host in hosts]
-    return _hosts_xml(list(zip(speeds, properties, strict=True)), "given power")
+    return _hosts_xml(list(zip(speeds, properties, strict=True)), "given speeds")
 
 
 def _hosts_xml(described: Sequence[tuple[str, dict[str, str]]], which: str) -> str:
