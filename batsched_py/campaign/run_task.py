@@ -141,8 +141,7 @@ def _log(path: str, seen: Version, skip_bad_lines: bool) -> SwfLog:
 
 
 def _tables(result: Result) -> Files:
-    contents = (result.jobs_csv(), result.output.schedule_csv())
-    tables = dict(zip(TABLES, contents, strict=True)) | result.further_tables()
+    tables = {TABLES[0]: result.jobs_csv()} | result.further_tables()
     return {f"{PREFIX}{name}": text.encode() for name, text in tables.items()}
 
 

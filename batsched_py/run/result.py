@@ -254,8 +254,9 @@ class Result:
         return "".join(self.jobs_lines())
 
     def further_tables(self) -> dict[str, str]:
-        """Return the texts of tables that few runs have, by their names after PREFIX."""
-        return {POWER: format_changes(changes)} if (changes := self.power_changes) else {}
+        """Return the texts of all tables but that of the jobs, by their names after PREFIX."""
+        power = {POWER: format_changes(changes)} if (changes := self.power_changes) else {}
+        return {TABLES[1]: self.output.schedule_csv()} | power
 
     def write(self, prefix: str | Path) -> list[Path]:
         """Write ``PREFIX_jobs.csv``, ``PREFIX_schedule.csv``, ``PREFIX_run.json``; return them.
@@ -265,8 +266,8 @@ class Result:
         messages if they are in ``PREFIX_exchange.jsonl``, by which readers know whether all are
         whole: :mod:`batsched_py.results.whole_run`.
         """
-        jobs, schedule, run = (Path(f"{prefix}{name}") for name in (*TABLES, RUN_JSON))
-        parts, summary = DigestedParts(encode_lines(self.jobs_lines())), self.output.schedule_csv()
+        parts, further = DigestedParts(encode_lines(self.jobs_lines())), self.further_tables()
+        jobs, *others, run = (Path(f"{prefix}{name}") for name in (TABLES[0], *further, RUN_JSON))
         description = self.run_json()
         files = {}
         if recording := self._recording:  # not before it is sure what there is to write
@@ -274,17 +275,14 @@ class Result:
             if recording.path.absolute() == Path(f"{prefix}{EXCHANGE}").absolute():
                 files[EXCHANGE] = exchange
         write_parts(jobs, parts)
-        write_whole(schedule, summary)
-        tables = (parts.named, NamedFile.of(summary.encode()))
-        files = dict(zip(TABLES, tables, strict=True)) | files
-        further = self.further_tables()
-        for name, text in further.items():
-            write_whole(f"{prefix}{name}", text)
-            files[name] = NamedFile.of(text.encode())
+        tables = {TABLES[0]: parts.named}
+        for path, (name, text) in zip(others, further.items(), strict=True):
+            write_whole(path, text)
+            tables[name] = NamedFile.of(text.encode())
         if POWER not in further:  # that of an earlier run would be misleading
             Path(f"{prefix}{POWER}").unlink(missing_ok=True)
-        write_sealed(run, description, files)
-        return [jobs, schedule, *(Path(f"{prefix}{name}") for name in further), run]
+        write_sealed(run, description, tables | files)
+        return [jobs, *others, run]
 
     def run_json(self, further: Mapping[str, Any] | None = None) -> bytes:
         """Return the content of ``PREFIX_run.json``, with ``further`` keys and without its seal."""

@@ -56,10 +56,6 @@ _PLUG_IN = "a name from `batsched-py list`, or FILE.py:CLASS"
 _OPTION_OF = "an option that `batsched-py list NAME` shows; repeatable"
 
 
-def _is_platform(power: Any) -> bool:
-    return isinstance(power, str) and is_platform(power)
-
-
 def _choices(rule: str) -> str:
     return "|".join(CHOICES[rule])
 
@@ -431,7 +427,9 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                 "max_walltime": None
                 if self.max_walltime is None
                 else parse_time(parameter("max_walltime"), self.max_walltime),
-                "power": self.power if _is_platform(self.power) else parse_power(self.power),
+                "power": self.power
+                if isinstance(self.power, str) and is_platform(self.power)
+                else parse_power(self.power),
                 "shutdown": parse_shutdown(self.shutdown),
                 "budgets": parse_budgets(self.budgets),
                 "timeouts": parse_limits(
