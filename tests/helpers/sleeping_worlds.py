@@ -107,11 +107,11 @@ class SleepingWorld:
     def workload(self) -> Workload:
         """Return the jobs, as computations."""
         jobs = [
-            WorkloadJob(id=name, submit_time=submit, size=size, profile=f"{run:g}", walltime=limit)
+            WorkloadJob(id=name, submit_time=submit, size=size, profile=str(run), walltime=limit)
             for name, submit, size, run, limit in self.jobs
         ]
         profiles = {
-            f"{run:g}": {"type": "parallel_homogeneous", "cpu": run * 1e9, "com": 0}
+            str(run): {"type": "parallel_homogeneous", "cpu": run * 1e9, "com": 0}
             for _, _, _, run, _ in self.jobs
         }
         return Workload(name="w", nb_res=len(self.seconds), jobs=jobs, profiles=profiles)
