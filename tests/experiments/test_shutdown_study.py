@@ -30,17 +30,7 @@ from batsched_studies.shutdown.gaps import (
 from batsched_studies.shutdown.measures import measure, measure_spans
 from batsched_studies.shutdown.report import report
 from helpers.made_up_campaign import MadeUpCampaign, changed, one_row, table_of
-
-POWER = ProcessorPower(
-    idle_watts=100,
-    computing_watts=200,
-    asleep_watts=10,
-    off_seconds=20,
-    off_joules=2400,
-    on_seconds=50,
-    on_joules=7500,
-)
-"""That of the cases of the specification: 120 W for 20 s, 150 W for 50 s."""
+from helpers.powers import BY_HAND
 
 # The bound
 
@@ -54,8 +44,8 @@ def test_gaps_by_hand() -> None:
 
 def test_the_shortest_gap_that_pays() -> None:
     """(2400 + 7500 - 10 x 70) / 90 = 102.2 s; never shorter than both switches."""
-    assert compute_break_even(POWER) == pytest.approx(9200 / 90)
-    free = ProcessorPower(**{**_fields(POWER), "off_joules": 0, "on_joules": 0})
+    assert compute_break_even(BY_HAND) == pytest.approx(9200 / 90)
+    free = ProcessorPower(**{**_fields(BY_HAND), "off_joules": 0, "on_joules": 0})
     assert compute_break_even(free) == pytest.approx(70)
 
 
@@ -79,7 +69,7 @@ def test_the_bound_by_hand(
     gap: tuple[float, float], span: tuple[float, float], saved: float
 ) -> None:
     gaps = Gaps(*(np.array([float(end)]) for end in gap))
-    assert compute_possible_saving(gaps, POWER, span) == pytest.approx(saved)
+    assert compute_possible_saving(gaps, BY_HAND, span) == pytest.approx(saved)
 
 
 TIMES = st.lists(st.integers(0, 400), min_size=2, max_size=12, unique=True)
@@ -97,14 +87,14 @@ def test_no_choice_of_gaps_saves_more(times: list[int], chosen: list[bool]) -> N
         if sleeps and length >= 70:
             switches = 9900 if end < inf else 2400
             other += 100 * length - switches - 10 * (length - (70 if end < inf else 20))
-    assert other <= compute_possible_saving(gaps, POWER, (0, 1000)) + 1e-6
+    assert other <= compute_possible_saving(gaps, BY_HAND, (0, 1000)) + 1e-6
 
 
 # The measures
 
 
 def run(log: Any = "sample", **options: Any) -> Any:
-    return simulate(log, power=str(POWER), progress=False, **options)
+    return simulate(log, power=BY_HAND, progress=False, **options)
 
 
 def test_measures_by_hand() -> None:

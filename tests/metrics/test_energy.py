@@ -22,40 +22,26 @@ from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload import Workload
 from batsched_users.models.sufficient import Sufficient
+from helpers.schedules_by_hand import table_of_runs
 
 PLATFORM = Path(__file__).parents[2] / "platforms" / "energy_16.xml"
 HOSTS = EqualHosts(idle=95, computing=220)
 """The first pstate of platforms/energy_16.xml."""
 
 
-def table_of(jobs: list[tuple[float, float, int]], nb_processors: int | None = 16) -> JobTable:
-    """A table of jobs by (start, finish, size); a rejected one has no start."""
-    start, finish, size = (np.array(column, dtype=np.float64) for column in zip(*jobs, strict=True))
-    return JobTable(
-        submit=np.nan_to_num(start),
-        start=start,
-        finish=finish,
-        execution=finish - start,
-        size=size,
-        original_submit=np.full(len(start), nan),
-        user=[""] * len(start),
-        nb_processors=nb_processors,
-    )
-
-
 def test_by_hand() -> None:
     """16 hosts for 100 s; 4 of them compute from 10 to 30, 2 from 20 to 60."""
-    table = table_of([(10, 30, 4), (20, 60, 2), (nan, nan, 0)])
+    table = table_of_runs([(10, 30, 4), (20, 60, 2), (nan, nan, 0)], 16)
     assert busy_within(table, [(0, 100)]) == 4 * 20 + 2 * 40
     assert busy_within(table, [(0, 15), (25, 40), (90, 200)]) == 4 * 5 + 4 * 5 + 2 * 15
     assert HOSTS.energy(table, [(0, 100)]) == 95 * 16 * 100 + 125 * 160
     assert HOSTS.energy(table, [(70, 90)]) == 95 * 16 * 20
     assert HOSTS.energy(table, []) == 0
     assert HOSTS.energies(table, []).shape == (0,)
-    hourly = HOSTS.energies(table_of([(1800, 3600, 4)]), [(0, 3600), (3600, 7200)])
+    hourly = HOSTS.energies(table_of_runs([(1800, 3600, 4)], 16), [(0, 3600), (3600, 7200)])
     assert hourly.tolist() == [95 * 16 * 3600 + 125 * 4 * 1800, 95 * 16 * 3600]
-    assert busy_within(table_of([(nan, nan, 0)]), [(0, 10)]) == 0
-    assert isnan(HOSTS.energy(table_of([(0, 1, 1)], None), [(0, 1)]))
+    assert busy_within(table_of_runs([(nan, nan, 0)]), [(0, 10)]) == 0
+    assert isnan(HOSTS.energy(table_of_runs([(0, 1, 1)]), [(0, 1)]))
 
 
 @given(
@@ -64,7 +50,7 @@ def test_by_hand() -> None:
 )
 def test_as_a_sum_over_the_jobs(jobs: list[tuple[int, int, int]], cuts: list[int]) -> None:
     """Every other time between the cuts, each clipped out of every job."""
-    table = table_of([(start, start + run, size) for start, run, size in jobs])
+    table = table_of_runs([(start, start + run, size) for start, run, size in jobs])
     spans = list(zip(cuts[::2], cuts[1::2], strict=False))
     slow = sum(busy_time(table, begin, end) for begin, end in spans)
     assert busy_within(table, spans) == pytest.approx(slow, abs=1e-6)
@@ -86,7 +72,7 @@ def simulated(
     process = DecisionProcess(Easy(), None if users is None else users(load))
     outcome = simulator.run(process.answer)
     jobs = [(job.start_time, job.finish_time, len(job.alloc)) for job in outcome.jobs]
-    return outcome, table_of(jobs)
+    return outcome, table_of_runs(jobs, 16)
 
 
 LEVERS = "delay:0.3,reconfiguration:0.3,time_degradation:0.3"

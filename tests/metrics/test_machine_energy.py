@@ -1,9 +1,7 @@
-"""Joules of processors that sleep: by hand, as a sum over processors, and as simulated power."""
+"""Joules of processors that sleep: by hand, as a sum over processors, and as simulated."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
@@ -15,42 +13,22 @@ from hypothesis import strategies as st
 
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import UsageError
-from batsched_py.metrics import METRICS, EqualHosts, JobTable, MachineEnergy, overall, per_user
-from batsched_py.model.decisions import SwitchOff
+from batsched_py.metrics import METRICS, JobTable, MachineEnergy, overall, per_user
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, from_text
 from batsched_py.results.embedded_output import EmbeddedOutput
-from batsched_py.results.machine_power import STATES, Change, MachinePower
+from batsched_py.results.machine_power import STATES, Change, MachinePower, list_watts
 from batsched_py.schedulers.fcfs import Fcfs
+from batsched_py.schedulers.shutdown.rules import make_rule
+from batsched_py.schedulers.shutdown.settings import Shutdown
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.platform_reader import read_platform
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload.processor_power import PowerGroup, PowerGroups, ProcessorPower
-from tests.helpers.shared_folder import SHARED
+from helpers.powers import BY_HAND, TAURUS
+from helpers.schedules_by_hand import table_of_runs
 
 PLATFORM = Path(__file__).parents[2] / "platforms" / "energy_16.xml"
-CASES = SHARED / "power_cases"
-POWERS = (
-    ProcessorPower(
-        idle_watts=100,
-        computing_watts=200,
-        asleep_watts=10,
-        off_seconds=20,
-        on_seconds=50,
-        off_joules=2400,
-        on_joules=7500,
-    ),
-    ProcessorPower(
-        idle_watts=95,
-        computing_watts=190.738,
-        asleep_watts=9.75,
-        off_seconds=6.1,
-        on_seconds=152,
-        off_joules=620,
-        on_joules=19030,
-    ),
-    ProcessorPower(idle_watts=30, computing_watts=50.5),
-)
-
+POWERS = (BY_HAND, TAURUS, ProcessorPower(idle_watts=30, computing_watts=50.5))
 JobRow = tuple[float, float, ProcessorSet]
 
 
@@ -58,31 +36,9 @@ def make_table(
     jobs: list[JobRow], nb_processors: int | None, groups: PowerGroups, changes: list[Change]
 ) -> JobTable:
     """A table of jobs by start, finish and processors; those without processors were rejected."""
-    start, finish = (np.array([job[at] for job in jobs], np.float64) for at in (0, 1))
     sets = [job[2] for job in jobs]
-    table = JobTable(
-        submit=np.nan_to_num(start),
-        start=start,
-        finish=finish,
-        execution=np.where(finish - start > 1.1e-5, finish - start, 1e-5),
-        size=np.array(list(map(len, sets)), np.float64),
-        original_submit=np.full(len(jobs), nan),
-        user=[f"u{number % 2}" for number in range(len(jobs))],
-        nb_processors=nb_processors,
-    )
+    table = table_of_runs([(start, end, len(of)) for start, end, of in jobs], nb_processors)
     return table.with_power(MachinePower(groups, changes), lambda: sets)
-
-
-def list_states(power: ProcessorPower) -> dict[str, float]:
-    """The watts of a processor by state, written out."""
-    watts = {"computing": power.computing_watts, "idle": power.idle_watts}
-    if power.can_sleep:
-        watts["asleep"] = power.asleep_watts
-        for way in ("off", "on"):
-            watts[f"switching_{way}"] = getattr(power, f"{way}_joules") / getattr(
-                power, f"{way}_seconds"
-            )
-    return watts  # type: ignore[return-value]
 
 
 NEXT = {
@@ -126,6 +82,7 @@ def test_as_a_sum_over_processors(
     seconds = {state: np.zeros(len(spans)) for state in STATES}
     joules = {state: np.zeros(len(spans)) for state in STATES}
     for processors, power, life in drawn:
+        watts = dict(zip(STATES, list_watts(power).tolist(), strict=True))
         begin = 0.0
         for before, (until, state) in zip(["", *(each[1] for each in life)], life, strict=False):
             if state == "computing":
@@ -139,10 +96,10 @@ def test_as_a_sum_over_processors(
                 share = max(0.0, ongoing - max(begin, first)) * len(processors)
                 after = max(0.0, final - max(until, first)) * len(processors)
                 seconds[state][number] += share
-                joules[state][number] += share * list_states(power)[state]
+                joules[state][number] += share * watts[state]
                 if last and state == "computing":
                     seconds["idle"][number] += after
-                    joules["idle"][number] += after * list_states(power)["idle"]
+                    joules["idle"][number] += after * watts["idle"]
             begin = until
             if last:
                 break
@@ -191,15 +148,6 @@ def test_by_hand() -> None:
     assert not any(len(of) for of in MachineEnergy(table).joules([]).values())
 
 
-def test_two_watts_are_as_those_of_equal_hosts() -> None:
-    group = PowerGroup(ProcessorSet.interval(0, 4), POWERS[2])
-    jobs: list[JobRow] = [(3, 100, ProcessorSet.interval(0, 2)), (50, 400, from_text("2"))]
-    table = make_table(jobs, 4, (group,), [])
-    spans = [(0.0, 70.0), (60.0, 450.0)]
-    total = sum(MachineEnergy(table).joules(spans).values())
-    assert total == pytest.approx(EqualHosts(30, 50.5).energies(table, spans))
-
-
 @pytest.mark.parametrize(
     ("group", "nb"),
     [
@@ -226,74 +174,6 @@ def test_a_power_that_nobody_knows() -> None:
         MachineEnergy(table)
 
 
-def read_case(path: Path) -> tuple[JobTable, dict[str, Any]]:
-    """The table of a case, with the schedule and the switches that it expects."""
-    case = json.loads(path.read_text())
-    watts, expected, groups = case["watts"], case["expected"], []
-    on_seconds, off_seconds = (case["options"][f"{way}_seconds"] for way in ("on", "off"))
-    for number, (on, off) in enumerate(zip(on_seconds, off_seconds, strict=True)):
-        power = ProcessorPower(
-            **{f"{state}_watts": watts[state] for state in ("idle", "computing", "asleep")},
-            off_seconds=off,
-            on_seconds=on,
-            off_joules=off * watts["switching_off"],
-            on_joules=on * watts["switching_on"],
-        )
-        groups.append(PowerGroup(ProcessorSet.interval(number, 1), power))
-    changes: list[Change] = []
-    for switch in expected["switches"]:
-        processors = from_text(switch["processors"])
-        done = {"off": "asleep", "on": "awake"}[switch["to"]]
-        changes.append((switch["time"], processors, f"switching_{switch['to']}"))
-        changes.append((switch["done"], processors, done))
-    changes.sort(key=lambda change: change[0])
-    jobs = [
-        (job["start"], job["finish"], from_text(job["processors"]))
-        for job in expected["jobs"].values()
-        if job.get("start") is not None
-    ]
-    return make_table(jobs, len(groups), tuple(groups), changes), expected
-
-
-@pytest.mark.skipif(not CASES.is_dir(), reason=f"{CASES} is not there")
-@pytest.mark.parametrize(
-    "path", sorted(CASES.glob("*/case.json")), ids=lambda path: path.parent.name
-)
-def test_the_cases_by_hand(path: Path) -> None:
-    table, expected = read_case(path)
-    values = overall(table)
-    assert values["energy"] == pytest.approx(expected["joules_until_last_end"], rel=1e-12)
-
-
-class Sleepy(Fcfs):
-    """FCFS that switches off what is idle after each pass, but for some processors."""
-
-    kept = 2
-
-    def schedule(self, now: float, queue: Any, machine: Any) -> Iterator[Any]:
-        yield from super().schedule(now, queue, machine)
-        numbers = sorted(machine.idle)[self.kept :]
-        if numbers:
-            yield SwitchOff(ProcessorSet.of(numbers))
-
-
-GROUP = PowerGroup(
-    ProcessorSet.interval(0, 16),
-    ProcessorPower(
-        idle_watts=95,
-        computing_watts=220,
-        asleep_watts=9,
-        off_seconds=1 / 0.05,
-        on_seconds=1 / 0.008,
-        off_joules=120 / 0.05,
-        on_joules=125 / 0.008,
-    ),
-    awake_pstate=0,
-    asleep_pstate=2,
-)
-"""Each host of platforms/energy_16.xml."""
-
-
 @settings(max_examples=25)
 @given(
     st.lists(
@@ -306,12 +186,14 @@ def test_as_the_simulator_accounts_for_it(drawn: list[tuple[float, int, float]])
     """At each event, what all hosts have consumed since the beginning."""
     jobs = [DrawnJob(at, size, length, length + 5, "u") for at, size, length in drawn]
     load = workload(jobs, 16, "parallel_homogeneous")
-    process = DecisionProcess(Sleepy(), power=(GROUP,))
-    outcome = Simulator(read_platform(PLATFORM), [load], Options(energy=True)).run(process.answer)
+    platform = read_platform(PLATFORM)
+    rule = make_rule(Shutdown(idle_time=0, keep=2))
+    process = DecisionProcess(Fcfs(), power=platform.find_power(), shutdown=rule)
+    outcome = Simulator(platform, [load], Options(energy=True)).run(process.answer)
     assert outcome.power is not None
     assert process.machine.sleepers is not None
     output = EmbeddedOutput(outcome)
-    output.power = MachinePower((GROUP,), process.machine.sleepers.changes)
+    output.power = MachinePower(platform.find_power(), process.machine.sleepers.changes)
     table = output.table
     energy = MachineEnergy(table)
     for time, joules, *_ in outcome.power.energy.events():

@@ -14,19 +14,11 @@ from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import Platform, add_pstates, make_homogeneous
 from batsched_py.workload import Workload
 from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
+from helpers.powers import TAURUS
 from helpers.processors import processors
 
-POWER = ProcessorPower(
-    idle_watts=95,
-    computing_watts=190.738,
-    asleep_watts=9.75,
-    off_seconds=6.1,
-    off_joules=620,
-    on_seconds=152,
-    on_joules=19030,
-)
-MACHINE = PowerGroup(processors("0-3"), POWER)
-UNLIMITED = PowerGroup(processors("0-99999"), POWER)
+MACHINE = PowerGroup(processors("0-3"), TAURUS)
+UNLIMITED = PowerGroup(processors("0-99999"), TAURUS)
 
 
 def begins(platform: Platform, kind: type[Simulator] = Simulator) -> m.SimulationBegins:
@@ -49,7 +41,7 @@ SLEEPING = add_pstates(make_homogeneous(4), (MACHINE,))
 def test_batsim_5_sends_all() -> None:
     (group,) = read_power_groups(begins(SLEEPING, Batsim5Simulator))
     assert group.power.can_sleep
-    assert str(group.power) == str(POWER)
+    assert str(group.power) == str(TAURUS)
     assert group.processors == MACHINE.processors
 
 
@@ -64,14 +56,14 @@ def test_pstates_are_those_of_batsim(kind: type[Simulator]) -> None:
     hosts = [
         type(host)(
             host.name,
-            (*host.speeds[:1], 1 / POWER.on_seconds, 1 / POWER.off_seconds, 5.0),
+            (*host.speeds[:1], 1 / TAURUS.on_seconds, 1 / TAURUS.off_seconds, 5.0),
             {"sleep_pstates": "3:2:1"},
         )
         for host in SLEEPING.hosts
     ]
-    half = PowerGroup(processors("2-8"), POWER)
+    half = PowerGroup(processors("2-8"), TAURUS)
     (group,) = read_power_groups(begins(Platform(hosts), kind), (half,))
-    assert group == PowerGroup(processors("2-3"), POWER, 0, 3)
+    assert group == PowerGroup(processors("2-3"), TAURUS, 0, 3)
 
 
 def test_hosts_without_power() -> None:

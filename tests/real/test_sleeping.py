@@ -11,17 +11,9 @@ import pytest
 from batsched_py import Result, simulate
 from batsched_py.testing import DrawnJob, workload
 from helpers.batsim_program import needs_batsim, needs_batsim5
+from helpers.powers import BY_HAND
 
 pytestmark = pytest.mark.process
-POWER = {
-    "idle_watts": 100.0,
-    "computing_watts": 200.0,
-    "asleep_watts": 10.0,
-    "off_seconds": 20.0,
-    "on_seconds": 50.0,
-    "off_joules": 2400.0,
-    "on_joules": 7500.0,
-}
 SHUTDOWN = {"idle_time": 30, "keep": 1}
 PROGRAMS = [
     pytest.param("batsim", marks=needs_batsim),
@@ -44,7 +36,7 @@ def run(users: str, **settings: Any) -> Result:
         scheduler="easy",
         scheduler_options={"extra_nodes": "instant"},
         users=users,
-        power=POWER,
+        power=BY_HAND,
         shutdown=SHUTDOWN,
         progress=False,
         **settings,

@@ -14,37 +14,21 @@ from batsched_py.errors import InputError
 from batsched_py.metrics import EqualHosts, MachineEnergy, overall
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.result import Result
-from tests.helpers.shared_folder import SHARED
+from batsched_py.workload.processor_power import ProcessorPower
+from helpers.powers import TAURUS, nodes_with
+from helpers.shared_folder import SHARED
 
 CASES = SHARED / "power_cases"
-POWER = (
-    "idle_watts=95,computing_watts=190.738,asleep_watts=9.75,off_seconds=6.1,off_joules=620,"
-    "on_seconds=152,on_joules=19030"
+NEW = ProcessorPower(
+    idle_watts=50,
+    computing_watts=150,
+    asleep_watts=5,
+    off_seconds=5,
+    off_joules=500,
+    on_seconds=60,
+    on_joules=9000,
 )
-MACHINE = """
-[[nodes]]
-name = "old"
-count = 40
-[nodes.power]
-idle_watts = 95
-computing_watts = 190.738
-asleep_watts = 9.75
-off_seconds = 6.1
-off_joules = 620
-on_seconds = 152
-on_joules = 19030
-[[nodes]]
-name = "new"
-count = 24
-[nodes.power]
-idle_watts = 50
-computing_watts = 150
-asleep_watts = 5
-off_seconds = 5
-off_joules = 500
-on_seconds = 60
-on_joules = 9000
-"""
+MACHINE = nodes_with(TAURUS, name="old", count=40) + nodes_with(NEW, name="new", count=24)
 SLEEPY: dict[str, Any] = {"first": 300, "shutdown": "idle_time=600"}
 
 
@@ -58,7 +42,7 @@ def approximate(values: dict[str, Any]) -> Any:
 def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """Processors that are equal, and a machine of two kinds of nodes."""
     if request.param == "equal":
-        return simulate("sample", power=POWER, **SLEEPY)
+        return simulate("sample", power=TAURUS, **SLEEPY)
     file = tmp_path_factory.mktemp("machine") / "machine.toml"
     file.write_text(MACHINE)
     return simulate("sample", machine=str(file), **SLEEPY)
@@ -101,8 +85,8 @@ def test_the_metrics_belong_together(result: Result) -> None:
 def test_an_earlier_table_of_switches_is_not_read(tmp_path: Path) -> None:
     """Where a run that switched nothing has replaced one that did."""
     switches = tmp_path / "out_power.csv"
-    simulate("sample", power=POWER, **SLEEPY).write(tmp_path / "out")
-    awake = simulate("sample", power=POWER, first=300)
+    simulate("sample", power=TAURUS, **SLEEPY).write(tmp_path / "out")
+    awake = simulate("sample", power=TAURUS, first=300)
     assert awake.power_changes == []
     assert switches.exists()
     assert len(awake.write(tmp_path / "out")) == 3
@@ -119,7 +103,7 @@ def test_an_earlier_table_of_switches_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_changed_table_of_switches_is_refused(tmp_path: Path) -> None:
-    simulate("sample", power=POWER, **SLEEPY).write(tmp_path / "out")
+    simulate("sample", power=TAURUS, **SLEEPY).write(tmp_path / "out")
     (tmp_path / "out_power.csv").write_text("time,processors,state\n")
     with pytest.raises(InputError, match="damaged"):
         Result.load(tmp_path / "out")
@@ -137,7 +121,7 @@ def test_nothing_is_there_without_power(tmp_path: Path) -> None:
 @pytest.mark.parametrize("backend", ["socket", "socket5"])
 @pytest.mark.parametrize("users", ["rigid", "feedback"])
 def test_other_back_ends_have_the_same(backend: str, users: str) -> None:
-    options = {**SLEEPY, "first": 100, "power": POWER, "users": users}
+    options = {**SLEEPY, "first": 100, "power": TAURUS, "users": users}
     one, other = simulate("sample", **options), simulate("sample", backend=backend, **options)
     rounded = [(round(time, 6), *others) for time, *others in one.power_changes]
     assert other.power_changes == rounded

@@ -23,20 +23,16 @@ from batsched_py.support.installation import platforms_folder
 from batsched_py.workload.processor_power import ProcessorPower
 from helpers.calling import command
 from helpers.partitions import entry
+from helpers.powers import TAURUS, nodes_with
 from helpers.processors import processors
 
-TAURUS = (
-    "idle_watts=95,computing_watts=190.738,asleep_watts=9.75,"
-    "off_seconds=6.1,off_joules=620,on_seconds=152,on_joules=19030"
-)
 SLEEP = "off_seconds=6.1,on_seconds=152"
-MACHINE = entry("nodes", count=64) + "[nodes.power]\noff_seconds = 6.1\non_seconds = 152\n"
 
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("m.toml").write_text(MACHINE)
+    Path("m.toml").write_text(nodes_with(parse_power(SLEEP), count=64))
     Path("flat.toml").write_text(entry("nodes", count=64))
     Path("p.xml").write_text(make_homogeneous_xml(64))
     powered = resolve(Settings(nodes=64, power=TAURUS)).machine
@@ -61,7 +57,7 @@ def test_all_processors_are_alike(settings: dict[str, Any], expected: str) -> No
     machine = resolve(short(power=TAURUS, **settings)).machine
     (group,) = machine.power
     assert group.processors == processors(expected)
-    assert group.power == parse_power(TAURUS)
+    assert group.power == TAURUS
     hosts = machine.hosts(machine.nb_processors or 64, 2.0).hosts
     assert {host.speeds[2:] for host in hosts} == {(1 / 6.1, 1 / 152)}
     assert {host.speeds[0] for host in hosts} == {2e9}
@@ -85,8 +81,6 @@ def test_the_power_of_a_machine_file_and_of_a_platform() -> None:
         ({"power": SLEEP, "platform": "p.xml"}, "a platform file has the power of its hosts"),
         ({"power": "sleepy.xml"}, "a platform file has the power of its hosts"),
         ({"power": "idle_wats=3"}, "did you mean 'idle_watts'"),
-        ({"power": "idle_watts=nan"}, "idle_watts = nan"),
-        ({"power": "off_seconds=0,on_seconds=3"}, "off_seconds = 0"),
         ({"power": {"idle_watts": -3}}, "idle_watts = -3"),
         ({"power": {"idle_wats": 3}}, "did you mean 'idle_watts'"),
         ({"power": 95}, "power 95: expected"),

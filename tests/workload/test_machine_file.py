@@ -13,8 +13,8 @@ from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, to_text
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.machine_file import read_machine
-from batsched_py.workload.processor_power import ProcessorPower
-from helpers.partitions import machine_of
+from helpers.partitions import entry, machine_of, partition
+from helpers.powers import TAURUS, nodes_with
 
 CLUSTER = """
     field = "queue"
@@ -167,27 +167,6 @@ def test_a_factor_may_leave_nothing(tmp_path: Path) -> None:
         read_machine(tmp_path)
 
 
-POWERED = """
-    {head}
-    [[nodes]]
-    count = 4
-    cores = 8
-    [nodes.power]
-    idle_watts = 95
-    off_seconds = 6.1
-    on_seconds = 152
-    [[nodes]]
-    count = 2
-    cores = 16
-    [[partitions]]
-    name = "thin"
-    nodes = "0-3"
-    [[partitions]]
-    name = "fat"
-    nodes = "4-5"
-"""
-
-
 @pytest.mark.parametrize(
     ("head", "factor", "expected"),
     [
@@ -198,8 +177,10 @@ POWERED = """
     ],
 )
 def test_the_power_of_a_processor_of_some_nodes(head: str, factor: float, expected: str) -> None:
-    (group,) = machine_of(POWERED.format(head=head), factor).power
-    assert group.power == ProcessorPower(idle_watts=95, off_seconds=6.1, on_seconds=152)
+    powered = nodes_with(TAURUS, count=4, cores=8) + entry("nodes", count=2, cores=16)
+    parts = partition("thin", "0-3") + partition("fat", "4-5")
+    (group,) = machine_of(f"{head}\n{powered}{parts}", factor).power
+    assert group.power == TAURUS
     assert to_text(group.processors) == expected
 
 
@@ -208,12 +189,8 @@ def test_the_power_of_a_processor_of_some_nodes(head: str, factor: float, expect
     [
         ("idle_wats = 95", r"nodes 1: power: there is no 'idle_wats' \(did you mean 'idle_watts'"),
         ("idle_watts = -1", "nodes 1: power: idle_watts = -1: expected a number from 0"),
-        ("idle_watts = nan", "idle_watts = nan"),
-        ("idle_watts = inf", "idle_watts = inf"),
         ('idle_watts = "hot"', "idle_watts = 'hot': expected a number"),
-        ("off_seconds = 0\non_seconds = 5", "off_seconds = 0: expected a number above 0"),
         ("off_seconds = 5", "power: off_seconds without on_seconds: expected both or none"),
-        ("on_joules = 1e99", "on_joules = 1e.99"),
     ],
 )
 def test_power_that_makes_no_sense_is_named(line: str, words: str) -> None:

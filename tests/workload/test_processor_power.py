@@ -7,44 +7,23 @@ from hypothesis import strategies as st
 from batsched_py.errors import UsageError
 from batsched_py.schedulers.shutdown.settings import parse_power
 from batsched_py.workload.processor_power import ProcessorPower
+from helpers.powers import TAURUS
 
-TAURUS = (
+TEXT = (
     "idle_watts=95,computing_watts=190.738,asleep_watts=9.75,"
     "off_seconds=6.1,off_joules=620,on_seconds=152,on_joules=19030"
 )
 
 
-def test_a_text_gives_every_value():
-    power = parse_power(TAURUS)
-    assert power == ProcessorPower(
-        idle_watts=95,
-        computing_watts=190.738,
-        asleep_watts=9.75,
-        off_seconds=6.1,
-        on_seconds=152,
-        off_joules=620,
-        on_joules=19030,
-    )
-    assert power.can_sleep
-    assert parse_power(str(power)) == power == parse_power(power)
-
-
-def test_units_of_time():
-    expected = ProcessorPower(off_seconds=60, on_seconds=5)
-    assert parse_power("off_seconds=1 min,on_seconds=5") == expected
-
-
 @pytest.mark.parametrize(
-    ("text", "can_sleep"),
+    ("text", "power"),
     [
-        ("idle_watts=95,computing_watts=200,asleep_watts=9", False),
-        ("off_seconds=6,on_seconds=3", True),
-        (TAURUS, True),
-        ("idle_watts=95", False),
+        (TEXT, TAURUS),
+        ("off_seconds=1 min,on_seconds=5", ProcessorPower(off_seconds=60, on_seconds=5)),
     ],
 )
-def test_what_can_sleep(text, can_sleep):
-    assert parse_power(text).can_sleep is can_sleep
+def test_texts(text, power):
+    assert parse_power(text) == power == parse_power(str(power)) == parse_power(power)
 
 
 @pytest.mark.parametrize(
