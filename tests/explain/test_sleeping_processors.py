@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from batsched_py import Decision, Easy, Fcfs, Kill, Machine, Scheduler, SwitchOff, WaitingQueue
+from batsched_py import Decision, Easy, Fcfs, Kill, Machine, Scheduler, WaitingQueue
 from batsched_py.decision_process import DecisionProcess
 from batsched_py.explain.gantt import draw_job
 from batsched_py.explain.job_watch import Ended, Watch
@@ -13,42 +13,22 @@ from batsched_py.explain.replayed_exchange import read_turns, replay
 from batsched_py.explain.waiting_lines import Explanation, explain_job
 from batsched_py.explain.wording import describe
 from batsched_py.figures.chart_files import render_chart
-from batsched_py.model.decisions import CallMeLater
 from batsched_py.processors.sets import ProcessorSet
+from batsched_py.schedulers.shutdown.rules import make_rule
+from batsched_py.schedulers.shutdown.settings import Shutdown
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.external_events import ExternalEvent
-from batsched_py.simulator.platform.platform_reader import read_platform
+from batsched_py.simulator.platform.hosts import add_pstates, make_homogeneous
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.transport.recording import Recorder, record_messages
-from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
+from helpers.powers import groups_of
 
-HOST = """  <host id="n{}" speed="1Gf,1f,0.05f,0.02f">
-   <prop id="sleep_pstates" value="1:2:3"/></host>
-"""
-POWER = (PowerGroup(ProcessorSet.interval(0, 4), ProcessorPower(off_seconds=20, on_seconds=50)),)
-
-
-class AfterIdle:
-    """Switches processors off once they have been idle for ``idle_time`` seconds."""
-
-    def __init__(self, idle_time: float) -> None:
-        self.idle_time = idle_time
-
-    def decide(
-        self, now: float, queue: WaitingQueue, machine: Machine, policy: Scheduler, *, begins: bool
-    ) -> Iterator[SwitchOff | CallMeLater]:
-        assert machine.sleepers is not None
-        for since, processors in machine.sleepers.idle_since(machine.idle):
-            if idle := processors & machine.idle:
-                if since + self.idle_time > now:
-                    yield CallMeLater(since + self.idle_time)
-                elif not begins and queue.head is None:
-                    yield SwitchOff(idle)
+POWER = groups_of([(20, 50)] * 4)
 
 
 def process_of(policy: Scheduler, idle_time: float) -> DecisionProcess:
-    return DecisionProcess(policy, power=POWER, shutdown=AfterIdle(idle_time))
+    return DecisionProcess(policy, power=POWER, shutdown=make_rule(Shutdown(idle_time=idle_time)))
 
 
 def watch(
@@ -60,13 +40,9 @@ def watch(
     events: list[ExternalEvent] | None = None,
 ) -> Watch:
     """Record a run of the jobs, and watch one of them in its replay."""
-    platform, exchange = folder / "platform.xml", folder / "x.jsonl"
-    hosts = '  <host id="master_host" speed="1Gf"/>\n' + "".join(map(HOST.format, range(4)))
-    platform.write_text(
-        f"""<platform version="4.1">\n <zone id="z" routing="Full">\n{hosts} </zone>\n</platform>"""
-    )
+    exchange, platform = folder / "x.jsonl", add_pstates(make_homogeneous(4), POWER)
     load, options = [workload(jobs, 4)], Options(switching=True)
-    simulator = Simulator(read_platform(platform), load, options, events)
+    simulator = Simulator(platform, load, options, events)
     with Recorder(exchange) as recorder:
         simulator.run(record_messages(process_of(policy(), idle_time).answer, recorder))
     again = policy()

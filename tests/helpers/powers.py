@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from batsched_py.workload.processor_power import ProcessorPower
+from batsched_py.processors.sets import ProcessorSet
+from batsched_py.workload.processor_power import PowerGroup, PowerGroups, ProcessorPower
 from helpers.partitions import entry
 
 BY_HAND = ProcessorPower(
@@ -27,6 +29,22 @@ TAURUS = ProcessorPower(
     on_joules=19030,
 )
 """The numbers of batsched's tests."""
+
+
+Seconds = tuple[float, float]
+"""To switch a processor off, and on."""
+
+
+def groups_of(seconds: Sequence[Seconds | None]) -> PowerGroups:
+    """Return the power of processors by the seconds of each; None: it is always on."""
+    return tuple(
+        PowerGroup(
+            ProcessorSet.of(at for at, other in enumerate(seconds) if other == pair),
+            ProcessorPower(off_seconds=pair[0], on_seconds=pair[1]),
+        )
+        for pair in dict.fromkeys(seconds)
+        if pair is not None
+    )
 
 
 def nodes_with(power: ProcessorPower, **values: Any) -> str:

@@ -14,10 +14,8 @@ from batsched_py.schedulers.shutdown.settings import parse_shutdown
 from batsched_py.simulator.direct import DirectSimulation
 from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
+from helpers.powers import Seconds, groups_of
 
-Seconds = tuple[float, float]
-"""To switch a processor off, and on."""
 Decision = SwitchOff | SwitchOn | CallMeLater
 Look = Callable[[DirectSimulation, Any, Decision | None], None]
 
@@ -47,20 +45,12 @@ def run_with_rule(
     ``look`` is called with each decision of the rule before it is carried out, and at last None.
     """
     each = [seconds] * load.nb_res if isinstance(seconds, tuple) else seconds
-    groups = tuple(
-        PowerGroup(
-            ProcessorSet.of(at for at, other in enumerate(each) if other == pair),
-            ProcessorPower(off_seconds=pair[0], on_seconds=pair[1]),
-        )
-        for pair in dict.fromkeys(each)
-        if pair is not None
-    )
     options = parse_shutdown(shutdown)
     rule = None if options is None else make_rule(options, described.outages if described else ())
     system = DirectSimulation(
         adapt_to_partitions(make_policy, described),
         description=described,
-        power=groups,
+        power=groups_of(each),
         shutdown=None if rule is None else (looking := _LookedAt(rule, look)),
     )
     if rule is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from batsched_py.model.decisions import CallMeLater, Decision, SwitchOff, SwitchOn
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
-from batsched_py.processors.sets import ProcessorSet, to_text
+from batsched_py.processors.sets import to_text
 from batsched_py.schedulers.partitioned import adapt_to_partitions
 from batsched_py.schedulers.shutdown.rules import make_rule
 from batsched_py.schedulers.shutdown.settings import Shutdown
@@ -21,7 +21,8 @@ from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload.grid_sites import parse_sites
 from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.processor_power import PowerGroup, PowerGroups, ProcessorPower
+from batsched_py.workload.processor_power import PowerGroups
+from helpers.powers import groups_of
 from helpers.processors import processors
 
 OFF, ON = 20.0, 50.0
@@ -88,14 +89,7 @@ class AtRandom(Switching):
 def power(nb: int, unlike: bool = False, always_on: int = 0) -> PowerGroups:
     """Return ``nb`` processors, of which the last ones may be faster, or never sleep."""
     half = nb // 2 if unlike else nb - always_on
-    groups = [PowerGroup(ProcessorSet.interval(0, half), _power(OFF, ON))]
-    if unlike and (rest := nb - half - always_on) > 0:
-        groups.append(PowerGroup(ProcessorSet.interval(half, rest), _power(3.0, 7.0)))
-    return tuple(group for group in groups if group.processors)
-
-
-def _power(off: float, on: float) -> ProcessorPower:
-    return ProcessorPower(off_seconds=off, on_seconds=on)
+    return groups_of([(OFF, ON)] * half + [(3.0, 7.0)] * (nb - half - always_on))
 
 
 def run_sleeping(

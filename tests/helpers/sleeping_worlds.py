@@ -25,7 +25,7 @@ from batsched_py.simulator.engine import Simulator
 from batsched_py.simulator.external_events import ExternalEvent
 from batsched_py.simulator.options import Options
 from batsched_py.simulator.platform.hosts import Host, Platform
-from batsched_py.workload.processor_power import PowerGroup, PowerGroups, ProcessorPower
+from helpers.powers import groups_of
 from helpers.scripted_users import Scripted
 from helpers.sleeping_twin import Twin
 
@@ -79,16 +79,6 @@ class SleepingWorld:
 
     # What is simulated ---------------------------------------------------------------------------
 
-    def power(self) -> PowerGroups:
-        """Return the groups of equal processors."""
-        groups = []
-        for kind in dict.fromkeys(self.seconds):
-            of_kind = [at for at, each in enumerate(self.seconds) if each == kind]
-            off, on = kind or (None, None)
-            power = ProcessorPower(off_seconds=off, on_seconds=on)
-            groups.append(PowerGroup(ProcessorSet.of(of_kind), power))
-        return tuple(groups)
-
     def platform(self, watts: Mapping[str, float] = WATTS) -> Platform:
         """Return hosts with the pstates of these groups."""
         hosts, idle = [], watts["idle"]
@@ -132,7 +122,7 @@ class SleepingWorld:
         """Return a driver."""
         policy = Fcfs() if self.policy == "fcfs" else Easy(extra_nodes="instant")
         rule = make_rule(Shutdown(idle_time=self.idle_time, keep=self.keep))
-        return kind(policy, self.users(), power=self.power(), shutdown=rule, **options)
+        return kind(policy, self.users(), power=groups_of(self.seconds), shutdown=rule, **options)
 
     def direct(self) -> Seen:
         """Simulate without messages."""
