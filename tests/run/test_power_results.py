@@ -12,6 +12,7 @@ import pytest
 from batsched_py import simulate
 from batsched_py.errors import InputError
 from batsched_py.metrics import EqualHosts, MachineEnergy, overall
+from batsched_py.processors.sets import to_text
 from batsched_py.results.jobs_file import read_jobs
 from batsched_py.run.result import Result
 from batsched_py.workload.processor_power import ProcessorPower
@@ -129,26 +130,34 @@ def test_other_back_ends_have_the_same(backend: str, users: str) -> None:
     assert dict(other.metrics) == approximate(one.measured["overall"])
 
 
-def list_cases() -> list[Path]:
-    """The cases by hand without external events, which only the simulator's command takes."""
-    folders = sorted(path.parent for path in CASES.glob("*/case.json"))
-    return [folder for folder in folders if not (folder / "events.txt").exists()]
-
-
 @pytest.mark.skipif(not CASES.is_dir(), reason=f"{CASES} is not there")
-@pytest.mark.parametrize("folder", list_cases(), ids=lambda folder: folder.name)
-def test_the_cases_by_hand(folder: Path) -> None:
-    """Switches and joules, to the digit."""
-    case = json.loads((folder / "case.json").read_text())
+@pytest.mark.parametrize(
+    "path", sorted(CASES.glob("*/case.json")), ids=lambda path: path.parent.name
+)
+def test_the_cases_by_hand(path: Path) -> None:
+    """Jobs, switches and joules, to the digit."""
+    case = json.loads(path.read_text())
     options, expected = case["options"], case["expected"]
     is_easy = options["policy"] == "easy"
     result = simulate(
-        str(folder / "workload.json"),
-        platform=str(folder / "platform.xml"),
+        str(path.with_name("workload.json")),
+        platform=str(path.with_name("platform.xml")),
         scheduler=options["policy"],
         scheduler_options={"extra_nodes": "instant"} if is_easy else {},
         shutdown=f"idle_time={options['idle_time']},keep={options['keep']}",
     )
+    columns = ["job_id", "starting_time", "finish_time", "allocated_resources"]
+    runs = {name: tuple(row) for name, *row in result.jobs[columns].itertuples(index=False)}
+    assert runs == {
+        name: (job["start"], job["finish"], job["processors"])
+        for name, job in expected["jobs"].items()
+    }
+    begun = {f"switching_{switch['to']}": switch["to"] for switch in expected["switches"]}
+    assert [
+        (time, begun[state], to_text(some))
+        for time, some, state in result.power_changes
+        if state in begun
+    ] == [(switch["time"], switch["to"], switch["processors"]) for switch in expected["switches"]]
     assert result.measured["overall"]["energy"] == pytest.approx(
         expected["joules_until_last_end"], rel=1e-12
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 import pytest
@@ -173,35 +172,6 @@ def test_calls_come_when_something_is_due():
     assert ran.calls == [30, 90]
     ran = run_case(Case("idle_time=30,keep=4", FOUR, jobs, [], [], Fcfs))
     assert ran.calls == [30]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("1_idle_timeout", "2_reserve", "3_easy_head"),
-        *("4_while_switching_off", "5_promise_counts_sleepers"),
-    ],
-)
-def test_shared_cases(shared, name):
-    folder = shared / "power_cases" / name
-    if not folder.is_dir():
-        pytest.skip(f"no folder {folder}")
-    case, given = (json.loads((folder / f"{f}.json").read_text()) for f in ("case", "workload"))
-    runs = {name: profile["cpu"] / 1e9 for name, profile in given["profiles"].items()}
-    jobs = [J(j["subtime"], j["res"], runs[j["profile"]], j["walltime"]) for j in given["jobs"]]
-    load = workload(jobs, given["nb_res"], names=[job["id"] for job in given["jobs"]])
-    options, expected = case["options"], case["expected"]
-    ran = run_with_rule(
-        load,
-        Fcfs if options["policy"] == "fcfs" else lambda: Easy(extra_nodes="instant"),
-        f"idle_time={options['idle_time']},keep={options['keep']}",
-        [*zip(options["off_seconds"], options["on_seconds"], strict=True)],
-    )
-    assert ran.switches == [(s["time"], s["to"], s["processors"]) for s in expected["switches"]]
-    assert ran.jobs == {
-        name: (job["start"], job["finish"], job["processors"])
-        for name, job in expected["jobs"].items()
-    }
 
 
 @pytest.mark.parametrize("options", ["idle_time=100", "rule=proportional,awake=1", "rule=inertial"])
