@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from batsched_py import simulate
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import PlatformError, ProtocolError, UsageError
-from batsched_py.protocol import messages as m
 from batsched_py.run.backends.batsim_arguments import batsim_arguments
 from batsched_py.run.make_process import make_process
 from batsched_py.run.resolved_machine import describe_machine
@@ -36,7 +36,9 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("flat.toml").write_text(entry("nodes", count=64))
     Path("p.xml").write_text(make_homogeneous_xml(64))
     powered = resolve(Settings(nodes=64, power=TAURUS)).machine
-    Path("sleepy.xml").write_text(make_hosts_xml(powered.hosts(64, 1.0).hosts))
+    sleepy = make_hosts_xml(powered.hosts(64, 1.0).hosts)
+    Path("sleepy.xml").write_text(sleepy)
+    Path("bare.xml").write_text(sleepy.replace("wattage_per_state", "other"))
 
 
 def short(**settings: Any) -> Settings:
@@ -106,12 +108,9 @@ def test_malformed_power_of_a_platform() -> None:
 
 
 def test_what_is_stored() -> None:
-    given = {"power": "on_seconds=152,off_seconds=6.1", "shutdown": {"idle_time": 600}}
     for settings in (
-        given,
-        {
-            "power": ProcessorPower(off_seconds=6.1, on_seconds=152),
-        },
+        {"power": "on_seconds=152,off_seconds=6.1", "shutdown": {"idle_time": 600}},
+        {"power": ProcessorPower(off_seconds=6.1, on_seconds=152)},
     ):
         stored = simulate("sample", first=20, **settings).settings["run"]
         assert stored["power"] == "off_seconds=6.1,on_seconds=152.0"
@@ -160,10 +159,7 @@ def test_batsim_accounts_for_energy_only_where_something_can_sleep() -> None:
         for energy in (False, True):
             made = batsim_arguments(**arguments, registers=False, batsim5=batsim5, energy=energy)
             assert (flag in made) is energy
-    cases = {"p.xml": False, "sleepy.xml": True}
-    bare = Path("sleepy.xml").read_text().replace("wattage_per_state", "other")
-    Path("bare.xml").write_text(bare)
-    for name, expected in (cases | {"bare.xml": False}).items():
+    for name, expected in {"p.xml": False, "sleepy.xml": True, "bare.xml": False}.items():
         machine = resolve(short(platform=name)).machine
         assert machine.accounts_for_energy is expected
     assert machine.can_sleep
@@ -177,39 +173,36 @@ def test_explain_takes_the_power_of_a_run() -> None:
         assert "w0!5" in explained.stdout, explained
 
 
-@pytest.mark.parametrize("power", [None, SLEEP, "sleepy.xml"])
-def test_serve_needs_the_times_that_batsim_4_does_not_send(power: str | None) -> None:
-    """By a platform file or an option; without power and shutdown, nothing is asked for."""
+def serve(power: str | None) -> DecisionProcess:
+    """Answer a simulator that sends no times of switches, as Batsim 4 does."""
     settings = Settings(power=power, shutdown="idle_time=60").run()
-    options = Options(switching=True)
-    platform = read_platform("sleepy.xml")
-    load = resolve(short()).workload
     process = make_process(settings, None, describe_machine(settings))
-    simulator = Simulator(platform, [load], options)
-    if power is None:
-        with pytest.raises(ProtocolError, match="no processor can be switched off: give power"):
-            simulator.run(process.answer)
-        return
-    simulator.run(process.answer)
-    sleepers = process.machine.sleepers
+    load, options = resolve(short()).workload, Options(switching=True)
+    Simulator(read_platform("sleepy.xml"), [load], options).run(process.answer)
+    return process
+
+
+@pytest.mark.parametrize("power", [SLEEP, "sleepy.xml"])
+def test_serve_has_the_times_that_batsim_4_does_not_send(power: str) -> None:
+    sleepers = serve(power).machine.sleepers
     assert sleepers is not None
     assert {state for *_, state in sleepers.changes} >= {"asleep", "awake"}
 
 
-def test_seconds_of_serve_that_are_not_those_of_batsim() -> None:
-    settings = Settings(power="off_seconds=6,on_seconds=152", shutdown="idle_time=60").run()
-    process = make_process(settings, None, describe_machine(settings))
-    simulator = Simulator(
-        read_platform("sleepy.xml"), [resolve(short()).workload], Options(switching=True)
-    )
-    with pytest.raises(ProtocolError, match=r"at .*, expected at .*: correct the seconds of power"):
-        simulator.run(process.answer)
+@pytest.mark.parametrize(
+    ("power", "words"),
+    [
+        (None, "no processor can be switched off: give power"),
+        ("off_seconds=6,on_seconds=152", r"at .*, expected at .*: correct the seconds of power"),
+    ],
+)
+def test_serve_lacks_the_times_of_batsim(power: str | None, words: str) -> None:
+    with pytest.raises(ProtocolError, match=words):
+        serve(power)
 
 
 @pytest.mark.parametrize("backend", ["socket", "socket5"])
 def test_other_processes_switch_only_hosts_with_watts(backend: str) -> None:
-    bare = Path("sleepy.xml").read_text().replace("wattage_per_state", "other")
-    Path("bare.xml").write_text(bare)
     given: dict[str, Any] = {"platform": "bare.xml", "shutdown": "idle_time=60"}
     simulate("sample", first=5, **given)
     with pytest.raises(UsageError, match="switches hosts only if each has wattage_per_state"):
@@ -220,16 +213,3 @@ def test_energy_of_one_simulator_alone_is_no_difference() -> None:
     given = ("--power", TAURUS, "--shutdown", "idle_time=60", "--check-against", "socket")
     done = command(None, "simulate", "sample", "--first", 20, *given, "-e", "r")
     assert done.returncode == 0, done.stderr
-
-
-def test_no_energy_is_reported_where_none_is_accounted_for() -> None:
-    def ask(message: m.Message) -> m.Message:
-        return m.Message(
-            message.now, [m.Query(timestamp=message.now, requests={"consumed_energy": {}})]
-        )
-
-    simulator = Simulator(
-        read_platform("sleepy.xml"), [resolve(short()).workload], Options(switching=True)
-    )
-    with pytest.raises(ProtocolError, match="QUERY: energy is not accounted for"):
-        simulator.run(ask)

@@ -158,11 +158,17 @@ def test_storages_consume_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asks", "message"), [(QUERY, "QUERY: energy"), (switch("0", "1"), "STATE: energy")]
+    ("asks", "message", "options"),
+    [
+        (QUERY, "QUERY: energy", Options()),
+        (QUERY, "QUERY: energy", Options(switching=True)),
+        (switch("0", "1"), "STATE: energy", Options()),
+    ],
 )
-def test_without_energy_nothing_is_asked_for(asks: Make, message: str) -> None:
+def test_without_energy_nothing_is_asked_for(asks: Make, message: str, options: Options) -> None:
+    load = workload({"p": delay(1)}, job("j", "p"))
     with pytest.raises(ProtocolError, match=message):
-        simulate(Timetable({0: [asks]}), workload({"p": delay(1)}, job("j", "p")))
+        simulate(Timetable({0: [asks]}), load, options)
 
 
 # Properties of hosts ------------------------------------------------------------------------------
