@@ -259,7 +259,7 @@ def test_a_woken_host_has_the_speed_of_the_pstate_that_was_asked_for() -> None:
 
 
 def test_sleep_and_wake() -> None:
-    """Each host takes its own time; the scheduler is told when the last one is there."""
+    """Each host takes its own time; the scheduler learns of it when the last one is there."""
     scheduler = Timetable({1: [switch("0 2", "2")], 10: [switch("0 2", "1")]})
     outcome = run(scheduler)
     assert changes_told(scheduler) == [(6, "0 2", "2"), (18, "0 2", "1")]

@@ -109,7 +109,7 @@ class Run:
     waiting: list[str] | None
 
     def told(self, kind: type[m.Event]) -> list[Any]:
-        """Return the events of a kind that the scheduler was told."""
+        """Return the events of a kind that the scheduler received."""
         return [e for message in self.messages for e in message.events if isinstance(e, kind)]
 
     @property
