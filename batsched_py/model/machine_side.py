@@ -80,7 +80,7 @@ class MachineSide(UsersSide):
     def _put_back(self) -> None:
         """Let bound jobs that have lost processors wait again; wake nothing that is unavailable."""
         gone = self.machine.unavailable
-        if self.machine.sleepers is not None:
+        if gone and self.machine.sleepers is not None:
             self.machine.sleepers.wake_no_more(gone)
         for job, _, size, _ in [*self._bound.values()]:
             if job.processors & gone:

@@ -60,9 +60,15 @@ class Sleepers:
         self._idle: Times = [(0.0, machine)]
         """When processors became idle, ascending; the last time of a processor counts."""
         self._machine, self._most = machine, 64
+        """All processors; and the length of that list at which superseded times are removed."""
         self._requests: dict[tuple[bool, float], ProcessorSet] = {}
         self._times: tuple[float, Times] = 0.0, []
         """When those that are away can be ready, with the time at which this was found."""
+
+    @property
+    def wakes(self) -> bool:
+        """Whether processors are being woken."""
+        return self.away != self.lost
 
     def note_idle(self, processors: ProcessorSet) -> None:
         """Note that processors become idle now."""
@@ -138,12 +144,12 @@ class Sleepers:
         if on:
             self.away -= processors
             self.note_idle(processors)
+            self._note_change()
         else:
             self.asleep |= processors
             waking = self.to_wake & processors
             self.to_wake -= waking
             self.wake(waking)
-        self._note_change()
         return expected
 
     def times(self) -> Times:
@@ -156,13 +162,12 @@ class Sleepers:
         times: dict[float, ProcessorSet] = {}
         ready = list(self.switching_on)
         for group, _, on in self._groups:
-            if self.asleep:
-                ready.append((self.now + on, self.asleep & group))
+            ready.append((self.now + on, self.asleep & group))
             ready += ((until + on, some & group) for until, some in self.switching_off)
         for time, processors in ready:
             if processors:
                 time = max(time, self.now)
-                times[time] = times[time] | processors if time in times else processors
+                times[time] = times.get(time, NO_PROCESSORS) | processors
         return sorted(times.items(), key=itemgetter(0))
 
     def ready_at(self, processors: ProcessorSet) -> float:

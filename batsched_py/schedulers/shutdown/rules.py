@@ -107,7 +107,7 @@ class IdleRule:
         times = [(since + idle_time, some) for since, some in list_idle(machine)]
         due = [some for time, some in reversed(times) if time <= now]
         self._call = min((time for time, _ in times if time > now), default=inf)
-        self._next = self._call if self._call < inf and not due else -inf
+        self._next = -inf if due or self._call == inf else self._call
         if not due:
             return
         spare: dict[Site, float] = {machine: min(most, machine.nb_idle)}
@@ -144,7 +144,7 @@ class ProportionalRule(IdleRule):
         stay = max([awake, *(each.head.size for each in promises)])
         most = nb - sleepers.lost.size - stay
         yield from self._switch_off(now, machine, promises, 0, most)
-        if sleepers.away == sleepers.lost:
+        if not sleepers.wakes:
             yield from super()._switch(now, machine, promises)
 
 
@@ -199,7 +199,7 @@ class InertialRule(IdleRule):
             elif on := p.choose_sleepers(machine, most):
                 self._nb_woken = on.size
                 yield SwitchOn(on)
-        if machine.sleepers.away == machine.sleepers.lost:
+        if not machine.sleepers.wakes:
             yield from super()._switch(now, machine, promises)
 
 
