@@ -198,6 +198,11 @@ class JobArrays:
         estimate = self._estimate[rows]
         return JobRows(self.jobs, rows, size, estimate, self._number, self._submit_time)
 
+    def select(self, rows: Rows) -> JobRows:
+        """Return the jobs of some rows, in their order."""
+        size, estimate = self._size[rows], self._estimate[rows]
+        return JobRows(self.jobs, rows, size, estimate, self._number, self._submit_time)
+
     def add(self, job: Job) -> None:
         """Append a row; only the queue does this."""
         row = len(self.jobs)

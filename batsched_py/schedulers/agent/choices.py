@@ -1,0 +1,283 @@
+"""What an agent may choose, and the policies that ask for it.
+
+An agent is asked only where several actions are allowed. The same policies run in an environment,
+which answers with the actions that it gets, and as the policy ``agent``, which answers from a file.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from batsched_py.errors import UsageError
+from batsched_py.model import decisions as d
+from batsched_py.model.job import WAITING, Job
+from batsched_py.model.queue.job_arrays import JobRows
+from batsched_py.model.queue.orders import RankedJobs, find_order
+from batsched_py.schedulers.agent.encoder import Encoder, Observation
+from batsched_py.schedulers.backfilling import Backfilling
+from batsched_py.schedulers.easy import easy_reservation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from batsched_py.model.policy import Scheduler
+    from batsched_py.model.queue import WaitingQueue
+    from batsched_py.model.site import Site
+    from batsched_py.model.waiting_reason import WaitingReason
+    from batsched_py.schedulers.agent.features import Scene
+
+Answer = Callable[[Observation], int]
+"""Returns the action of an agent that sees an observation."""
+
+
+class Asker:
+    """Asks an agent by ``answer``; what it sees is made by ``encoder``."""
+
+    def __init__(self, encoder: Encoder, answer: Answer) -> None:
+        self.encoder, self._answer = encoder, answer
+        self.nb_asked = 0
+        """Number of actions that were chosen among several."""
+        self.nb_invalid = 0
+        """Number of actions that were not allowed, and replaced."""
+
+    def ask(self, scene: Scene, mask: NDArray[np.bool_], *, may_wait: bool) -> int:
+        """Return an allowed action, shape of ``mask`` (A,).
+
+        ``may_wait``: the last action is to wait. For an action that is not allowed this is done,
+        or the first allowed one if waiting is not.
+        """
+        allowed = mask.nonzero()[0]
+        if len(allowed) == 1:
+            return int(allowed[0])
+        self.nb_asked += 1
+        action = int(self._answer(self.encoder.encode(scene, mask)))
+        if 0 <= action < len(mask) and mask[action]:
+            return action
+        self.nb_invalid += 1
+        return int(allowed[-1 if may_wait and mask[-1] else 0])
+
+    def ask_for_job(
+        self, scene: Scene, allowed: NDArray[np.bool_], *, wait: bool | None
+    ) -> Job | None:
+        """Return one of the jobs of a scene, by ``allowed`` of shape (n,); None is to wait.
+
+        ``wait`` is whether waiting is allowed, None if it is no action at all.
+        """
+        nb_rows = self.encoder.window
+        mask = np.zeros(nb_rows + (wait is not None), np.bool_)
+        mask[: len(allowed)] = allowed
+        if wait is not None:
+            mask[nb_rows] = wait
+        action = self.ask(scene, mask, may_wait=wait is not None)
+        if action == nb_rows:
+            return None
+        assert isinstance(scene.jobs, JobRows)
+        return scene.jobs.jobs()[action]
+
+
+class Backfill(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """EASY backfilling: the agent chooses which job is backfilled next, or to wait.
+
+    Only jobs that do not delay the first one are allowed, so no job starves.
+    """
+
+    order: str = "fcfs"
+    """Order of the queue, whose first job has the reservation."""
+
+    def count_actions(self, window: int) -> int:
+        """Return the number of actions: the jobs of the window, then to wait."""
+        return window + 1
+
+    def make_policy(self, asker: Asker) -> Scheduler:
+        """Return a policy that asks."""
+        return _BackfillPolicy(asker, self.order)
+
+
+class Start(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """The agent chooses which job that fits starts next, or to wait until the next event.
+
+    Waiting is not allowed while no job runs. Wide jobs can starve.
+    """
+
+    def count_actions(self, window: int) -> int:
+        """Return the number of actions: the jobs of the window, then to wait."""
+        return window + 1
+
+    def make_policy(self, asker: Asker) -> Scheduler:
+        """Return a policy that asks."""
+        return _StartPolicy(asker)
+
+
+class Head(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """The agent chooses the first job of the queue: it starts, or gets EASY's reservation.
+
+    Others are backfilled in the order of submission.
+    """
+
+    commit: bool = False
+    """Whether the choice holds until the job starts; otherwise the agent is asked in each pass."""
+    backfill: bool = True
+    """Whether others may overtake the first job."""
+
+    def count_actions(self, window: int) -> int:
+        """Return the number of actions: the jobs of the window."""
+        return window
+
+    def make_policy(self, asker: Asker) -> Scheduler:
+        """Return a policy that asks."""
+        return _HeadPolicy(asker, self)
+
+
+class Order(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """EASY backfilling: the agent chooses the order of the queue in each pass, by its name."""
+
+    orders: tuple[str, ...] = ("fcfs", "sjf", "ffia", "expansion_factor")
+
+    def __post_init__(self) -> None:
+        """Raise :class:`UsageError` for unknown orders, or fewer than two."""
+        if len(self.orders) < 2:
+            raise UsageError(
+                f"orders {', '.join(self.orders)}: expected at least two to choose from"
+            )
+        for name in self.orders:
+            find_order(name, "orders")
+
+    def count_actions(self, window: int) -> int:
+        """Return the number of actions: the orders."""
+        return len(self.orders)
+
+    def make_policy(self, asker: Asker) -> Scheduler:
+        """Return a policy that asks."""
+        return _OrderPolicy(asker, self.orders)
+
+
+Choice = Backfill | Start | Head | Order
+"""What an agent chooses."""
+
+
+class _AskingPolicy(Backfilling):
+    """A base class of policies that ask during a pass of EASY backfilling."""
+
+    _queue: WaitingQueue
+    _machine: Site
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[d.Decision]:
+        """Start and backfill jobs, and ask on the way."""
+        self._queue, self._machine = queue, machine
+        return super().schedule(now, queue, machine)
+
+    @abstractmethod
+    def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
+        """Return the jobs to choose from: the policy is an order of its own."""
+
+
+class _Asked:
+    """Jobs of which an agent chooses the head, or the one to backfill."""
+
+    def __init__(
+        self,
+        queue: WaitingQueue,
+        find_head: Callable[[], Job | None],
+        find_next: Callable[[float, int, float, int], Job | None],
+    ) -> None:
+        self._queue, self._find_head = queue, find_head
+        self.first_to_backfill = find_next
+
+    @property
+    def head(self) -> Job | None:
+        return self._find_head()
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._queue)
+
+
+class _BackfillPolicy(_AskingPolicy):
+    def __init__(self, asker: Asker, order: str) -> None:
+        super().__init__(easy_reservation(), order, self)
+        self._asker = asker
+
+    def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
+        return _Asked(queue, lambda: queue.head, self._choose)
+
+    def _choose(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
+        queue, head = self._queue, self.head
+        if queue.first_to_backfill(now, free, horizon, extra) is None:  # after most events
+            return None
+        assert head is not None
+        scene = self._asker.encoder.look(now, queue, self._machine, (head, horizon, extra))
+        allowed = scene.may_backfill & (scene.jobs.number != head.number)
+        return self._asker.ask_for_job(scene, allowed, wait=True)
+
+
+class _HeadPolicy(_AskingPolicy):
+    def __init__(self, asker: Asker, choice: Head) -> None:
+        reservation = easy_reservation() if choice.backfill else _close_queue
+        super().__init__(reservation, self)
+        self._asker, self._choice = asker, choice
+        self._chosen: Job | None = None
+
+    def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
+        return _Asked(queue, lambda: self._choose(now), queue.first_to_backfill)
+
+    def _choose(self, now: float) -> Job | None:
+        queue, chosen = self._queue, self._chosen
+        if len(queue) < 2:
+            self._chosen = queue.head
+        elif not self._choice.commit or chosen is None or chosen.state is not WAITING:
+            scene = self._asker.encoder.look(now, queue, self._machine)
+            every = np.ones(len(scene.jobs), np.bool_)
+            self._chosen = self._asker.ask_for_job(scene, every, wait=None)
+        return self._chosen
+
+    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
+        reason = super().held(job, now, queue, machine)
+        if self._choice.backfill or reason.why != "reservation":
+            return reason
+        return msgspec.structs.replace(reason, why="behind", until=inf)
+
+
+def _close_queue(head: Job, machine: Site) -> tuple[float, int]:
+    """Return a shadow time and extra nodes that let no job overtake."""
+    return -inf, 0
+
+
+class _OrderPolicy(_AskingPolicy):
+    def __init__(self, asker: Asker, orders: tuple[str, ...]) -> None:
+        super().__init__(easy_reservation(), self)
+        self._asker = asker
+        self._orders = [find_order(name) for name in orders]
+        self._current = self._orders[0]
+        self._every = np.ones(len(orders), np.bool_)
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[d.Decision]:
+        if len(queue) > 1:
+            scene = self._asker.encoder.look(now, queue, machine)
+            self._current = self._orders[self._asker.ask(scene, self._every, may_wait=False)]
+        return super().schedule(now, queue, machine)
+
+    def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
+        return self._current.at(now, queue)
+
+
+class _StartPolicy:
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[d.Decision]:
+        while (first := queue.first_to_backfill(now, machine.free, inf, 0)) is not None:
+            scene = self._asker.encoder.look(now, queue, machine)
+            fits = scene.jobs.size <= machine.free
+            must_start = next(machine.releases(), None) is None
+            if not fits.any():  # no job of the window
+                job = first if must_start else None
+            else:
+                job = self._asker.ask_for_job(scene, fits, wait=not must_start)
+            if job is None:
+                return
+            yield d.Start(job)
