@@ -70,4 +70,5 @@ class _PriorityPolicy(Backfilling):
     def _rate(self, now: float, columns: JobArrays) -> Floats:
         encoder = self._agent.encoder
         scene = encoder.look(now, self._queue, self._machine, every=columns)
-        return self._agent.rate_jobs(encoder.describe_jobs(scene), encoder.describe_machine(scene))
+        jobs, machine = encoder.describe_jobs(scene), encoder.describe_machine(scene)
+        return self._agent.compute(jobs, machine)[:, 0]

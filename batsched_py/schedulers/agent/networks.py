@@ -75,7 +75,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     >>> encoder = Encoder(features=("log_estimate", "log_wait"), machine_features=())
     >>> agent = Agent(decides=Priority(), encoder=encoder, layers=[Layer([[-1.0], [0.5]], [0.0])])
-    >>> agent.compute(np.array([[0.5, 0.5], [0.9, 0.1]])).round(2).tolist()
+    >>> agent.compute(np.array([[0.5, 0.5], [0.9, 0.1]]), np.empty(0)).round(2).tolist()
     [[-0.25], [-0.85]]
     """
 
@@ -112,25 +112,28 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 f"{nb_inputs} inputs, the last with {nb_outputs} outputs, and those between to fit"
             )
 
-    def compute(self, inputs: NDArray[Any]) -> Array:
-        """Return the outputs of the network, shape (k, m), for k inputs of shape (k, n)."""
+    def compute(self, inputs: NDArray[Any], others: NDArray[Any]) -> Array:
+        """Return the outputs of the network, shape (k, m), for k inputs of shape (k, n).
+
+        ``others`` of shape (g,) are further inputs, the same for all.
+        """
         activate = ACTIVATIONS[self.activation]
-        for place, (weights, biases) in enumerate(layer.arrays for layer in self.layers):
-            inputs = (activate(inputs) if place else inputs) @ weights + biases
-        return inputs
+        (weights, biases), *rest = [layer.arrays for layer in self.layers]
+        nb_inputs = len(weights) - len(others)
+        sums: Array = inputs @ weights[:nb_inputs] + (others @ weights[nb_inputs:] + biases)
+        for weights, biases in rest:
+            sums = activate(sums) @ weights + biases
+        return sums
 
     def rate(self, observation: Observation) -> Array:
         """Return a number for each of A actions, shape (A,)."""
         jobs, machine, mask = observation
         if self.network == "mlp":
-            return self.compute(np.concatenate((jobs.ravel(), machine))[None])[0]
-        return self.rate_jobs(np.pad(jobs, ((0, len(mask) - len(jobs)), (0, 0))), machine)
-
-    def rate_jobs(self, jobs: NDArray[Any], machine: NDArray[Any]) -> Array:
-        """Return the number of a kernel for each of k jobs, shape (k,)."""
-        of_machine = np.broadcast_to(machine, (len(jobs), len(machine)))
-        numbers: Array = self.compute(np.hstack((jobs, of_machine)))[:, 0]
-        return numbers
+            numbers: Array = self.compute(jobs.reshape(1, -1), machine)[0]
+            return numbers
+        rows = np.zeros((len(mask), jobs.shape[1]))
+        rows[: len(jobs)] = jobs
+        return self.compute(rows, machine)[:, 0]
 
     def choose(self, observation: Observation) -> int:
         """Return the allowed action of the largest number."""
