@@ -135,7 +135,7 @@ def execute(
     run neither sees what plug-ins changed in an earlier run, nor changes a later one.
     """
     with isolate(resolved.run.seed) as notes:
-        result = _execute(resolved, folder, recording, progress, messages=messages)
+        result = execute_unguarded(resolved, folder, recording, progress, messages=messages)
     result.settings["notes"] += notes
     return result
 
@@ -163,15 +163,15 @@ def verify(resolved: ResolvedRun, result: Result) -> None:
             )
 
 
-def _execute(
+def execute_unguarded(
     resolved: ResolvedRun,
-    folder: str | Path | None,
-    recording: Recording | None,
-    progress: bool | None,
+    folder: str | Path | None = None,
+    recording: Recording | None = None,
+    progress: bool | None = None,
     *,
-    messages: bool,
+    messages: bool = False,
 ) -> Result:
-    """Simulate a run whose plug-ins are isolated from others."""
+    """Simulate a run as :func:`execute` does, but do not keep its plug-ins from other runs."""
     run, machine, workload = resolved.run, resolved.machine, resolved.workload
     part = None if recording is None else recording.part
     # For another process too: mistakes are found here.

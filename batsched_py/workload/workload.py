@@ -153,6 +153,25 @@ class Workload(msgspec.Struct, kw_only=True):
         if not are_dicts or not is_plain(chain.from_iterable(map(dict.values, profiles))):
             self.profiles = to_python(self.profiles)
 
+    def part(self, first: int, last: int) -> Workload:
+        """Return a workload of the jobs ``first`` to ``last - 1``, which shares them with this one.
+
+        Preceding jobs that are not among them are left out.
+        """
+        jobs = self.jobs[first:last]
+        if any(job.preceding_job for job in jobs):
+            names = {job.id for job in jobs}
+            jobs = [
+                job
+                if job.preceding_job is None or job.preceding_job in names
+                else msgspec.structs.replace(job, preceding_job=None, think_time=None)
+                for job in jobs
+            ]
+        other = copy(self)  # whose values are not checked again
+        other.jobs = jobs
+        other.profiles = {job.profile: self.profiles[job.profile] for job in jobs}
+        return other
+
     def copy(self) -> Workload:
         """Return a copy of the workload that shares no mutable object with it."""
         extra_of = make_copier([job.extra for job in self.jobs])

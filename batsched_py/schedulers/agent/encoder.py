@@ -45,6 +45,8 @@ class Observation(NamedTuple):
     """Shape (G,), from 0 to 1."""
     mask: NDArray[np.bool_]
     """Shape (A,): which actions are allowed."""
+    now: float
+    """When it is seen (seconds); networks do not get it."""
 
 
 class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
@@ -115,7 +117,7 @@ class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Return the arrays of a scene of at most W jobs, with the ``mask`` of the actions."""
         jobs = np.zeros(self.shape, np.float32)
         jobs[: len(scene.jobs)] = self.describe_jobs(scene)
-        return Observation(jobs, self.describe_machine(scene), mask)
+        return Observation(jobs, self.describe_machine(scene), mask, scene.now)
 
     def describe_machine(self, scene: Scene) -> NDArray[np.float32]:
         """Return the features of the machine, shape (G,), from 0 to 1."""

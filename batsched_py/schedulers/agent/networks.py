@@ -127,7 +127,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def rate(self, observation: Observation) -> Array:
         """Return a number for each of A actions, shape (A,)."""
-        jobs, machine, mask = observation
+        jobs, machine, mask, _ = observation
         if self.network == "mlp":
             numbers: Array = self.compute(jobs.reshape(1, -1), machine)[0]
             return numbers

@@ -1,0 +1,63 @@
+"""Episodes of a log on which agents learn, environments of gymnasium, and trained agents.
+
+Importing this package registers the environments ``batsched_py/Backfill-v0``, ``Start-v0``,
+``Head-v0`` and ``Order-v0`` where gymnasium is installed::
+
+    import gymnasium
+    import batsched_py.environments
+
+    env = gymnasium.make("batsched_py/Backfill-v0", log="sample", users="feedback")
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from batsched_py.support.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from batsched_py.environments.episodes import Episode, Episodes, Measured
+    from batsched_py.environments.rewards import REWARDS
+    from batsched_py.environments.scheduling_env import SchedulingEnv
+    from batsched_py.environments.wrappers import FixedStarts, RelativeReward
+    from batsched_py.schedulers.agent.agent_policy import make_policy
+    from batsched_py.schedulers.agent.choices import Backfill, Head, Order, Start
+    from batsched_py.schedulers.agent.encoder import Encoder, Observation
+    from batsched_py.schedulers.agent.features import JOB_FEATURES, MACHINE_FEATURES
+    from batsched_py.schedulers.agent.networks import Agent, Layer, Priority, load_agent
+else:
+    __getattr__, __dir__ = lazy_names(__name__, __file__)
+
+__all__ = [
+    "JOB_FEATURES",
+    "MACHINE_FEATURES",
+    "REWARDS",
+    "Agent",
+    "Backfill",
+    "Encoder",
+    "Episode",
+    "Episodes",
+    "FixedStarts",
+    "Head",
+    "Layer",
+    "Measured",
+    "Observation",
+    "Order",
+    "Priority",
+    "RelativeReward",
+    "SchedulingEnv",
+    "Start",
+    "load_agent",
+    "make_policy",
+]
+
+if find_spec("gymnasium") is not None:
+    from gymnasium.envs.registration import register
+
+    for _choice in ("Backfill", "Start", "Head", "Order"):
+        register(
+            f"batsched_py/{_choice}-v0",
+            "batsched_py.environments.scheduling_env:SchedulingEnv",
+            kwargs={"choice": _choice},
+        )

@@ -1,0 +1,137 @@
+"""Rewards: parts of a metric that come when jobs end, and sum to the metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from math import inf
+from typing import NamedTuple
+
+from batsched_py.metrics.slowdown import BOUND
+from batsched_py.model.job import Job
+from batsched_py.workload.workload import ORIGINAL_SUBMISSION
+
+RewardOfJob = Callable[[Job, float], float]
+"""(job that ran, its end in seconds) -> a reward."""
+
+
+class Recorded(NamedTuple):
+    """A job of an episode as it was recorded; times in seconds."""
+
+    submit_time: float
+    run_time: float
+    size: int
+
+
+class Life(NamedTuple):
+    """What became of a job in an episode; times in seconds, none after the episode's end."""
+
+    recorded: float
+    """Recorded submission."""
+    submit: float
+    start: float
+    """The episode's end if it still waits then; when it was withdrawn, if it was."""
+    end: float
+    run_time: float
+    """Of a job that has not ended, as it was recorded."""
+    size: int
+    has_started: bool
+
+
+REWARDS: Mapping[str, Callable[[Life], float]] = {
+    "slowdown": lambda life: (
+        -max(1.0, (life.start - life.submit + life.run_time) / max(life.run_time, BOUND))
+    ),
+    "wait": lambda life: life.submit - life.start,
+    "response": lambda life: life.recorded - life.end,
+    "work": lambda life: life.size * (life.end - life.start) if life.has_started else 0.0,
+}
+"""Rewards of one job by name. The sum over the measured jobs is divided by the number of recorded
+jobs, that of ``work`` by the recorded processor-seconds."""
+
+
+class Meter:
+    """Sums the rewards of the measured jobs of an episode.
+
+    ``reward`` is a name, or a function of each job that ran. Measured are the jobs whose recorded
+    submission is at ``begin`` or later; ``recorded`` has them by name. The episode ends at ``end``,
+    or with its last job if that is inf (seconds). Jobs that wait or run at the end count as far as
+    they have come. In ``response``, recorded jobs that were not submitted count until then.
+    """
+
+    def __init__(
+        self, reward: str | RewardOfJob, recorded: Mapping[str, Recorded], begin: float, end: float
+    ) -> None:
+        self.now = 0.0
+        """Time of the last event (seconds)."""
+        self._recorded, self._begin, self._end = recorded, begin, end
+        self._custom = reward if callable(reward) else None
+        self._reward = "" if callable(reward) else reward
+        self._scale = 1.0
+        if self._custom is None:
+            self._scale = float(len(recorded))
+        if reward == "work":
+            self._scale = sum(job.size * job.run_time for job in recorded.values())
+        self._submitted: set[str] = set()
+        self._sum = 0.0
+
+    def take(self) -> float:
+        """Return the rewards since the last call."""
+        taken, self._sum = self._sum / (self._scale or 1.0), 0.0
+        return taken
+
+    def job_ended(self, now: float, job: Job) -> None:
+        """Add the reward of a job that ran."""
+        self.now = now
+        if self._custom is None:
+            self._add(job, now)
+        elif self._is_measured(job) and now <= self._end:
+            self._sum += self._custom(job, now)
+
+    def job_withdrawn(self, now: float, job: Job) -> None:
+        """Add the reward of a job that has waited until now, and does not run."""
+        self.now = now
+        if self._custom is None:
+            self._add(job)
+
+    def finish(self, unfinished: Iterable[Job]) -> None:
+        """Add the rewards of the jobs that wait or run, and of those that were not submitted."""
+        if self._custom is not None:
+            return
+        for job in unfinished:
+            self._add(job)
+        if self._reward == "response":
+            end = min(self._end, self.now)
+            missing = self._recorded.keys() - self._submitted
+            self._sum -= sum(max(0.0, end - self._recorded[name].submit_time) for name in missing)
+
+    def _is_measured(self, job: Job) -> bool:
+        return _find_recorded_submission(job) >= self._begin
+
+    def _add(self, job: Job, end: float = inf) -> None:
+        """Add the reward of a job that ran until ``end``, or does not run to its end."""
+        limit = min(self._end, self.now)
+        if not self._is_measured(job) or job.submit_time > limit:
+            return
+        name = job.id.partition("!")[2]
+        self._submitted.add(name)
+        if end < inf:
+            run_time = end - job.start_time
+        else:
+            run_time = self._recorded[name].run_time if name in self._recorded else job.estimate
+        self._sum += REWARDS[self._reward](
+            Life(
+                recorded=_find_recorded_submission(job),
+                submit=job.submit_time,
+                start=min(job.start_time, limit),
+                end=min(end, limit),
+                run_time=run_time,
+                size=job.size,
+                has_started=job.start_time < limit,
+            )
+        )
+
+
+def _find_recorded_submission(job: Job) -> float:
+    """Return when a job was recorded as submitted; if it was not, when it is submitted."""
+    recorded: float = job.extra.get(ORIGINAL_SUBMISSION, job.submit_time)
+    return recorded

@@ -1,0 +1,170 @@
+"""Environments for agents that learn by reward, with the interface of gymnasium.
+
+The simulation runs in a greenlet. When its policy asks, it switches to the agent, which switches
+back with an action: simulator, users and policies are those of every simulation.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import gymnasium
+import msgspec
+import numpy as np
+from greenlet import GreenletExit, getcurrent, greenlet
+from gymnasium.spaces import Box, Dict, Discrete
+from numpy.typing import NDArray
+
+from batsched_py.environments.episodes import Episode, Episodes
+from batsched_py.errors import UsageError
+from batsched_py.options.checked_values import convert
+from batsched_py.run.simulate import execute_unguarded
+from batsched_py.schedulers.agent.choices import Asker, Backfill, Choice, Head, Order, Start
+from batsched_py.schedulers.agent.encoder import Encoder, Observation
+
+CHOICES: dict[str, type[Choice]] = {kind.__name__: kind for kind in (Backfill, Start, Head, Order)}
+
+
+class SchedulingEnv(gymnasium.Env[Any, Any]):
+    """An agent schedules the jobs of one episode after the other.
+
+    ``choice`` is what it chooses: a name of :data:`CHOICES`, with the fields of that class as
+    keywords. Further keywords are those of :class:`.Encoder` for what it sees, of
+    :class:`.Episodes` for episodes and rewards, and of
+    :func:`~batsched_py.run.simulate.simulate`, such as ``log`` and ``users``. With ``flat``, an
+    observation is one array; otherwise a dict of ``jobs``, shape (W, F), and ``machine``, shape
+    (G,).
+
+    ``info`` and :meth:`action_masks` have the mask of the allowed actions. An action that is not
+    allowed is to wait, or the first allowed one, and is counted in ``info["invalid_actions"]``.
+
+    >>> env = SchedulingEnv("Backfill", log="sample", users="feedback", jobs=100)
+    >>> observation, info = env.reset(seed=1)
+    >>> observation, reward, terminated, truncated, info = env.step(info["action_mask"].argmax())
+    >>> env.close()
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as gymnasium declares it
+
+    def __init__(
+        self,
+        choice: str = "Backfill",
+        *,
+        flat: bool = False,
+        jobs: int | None = None,
+        **options: Any,
+    ) -> None:
+        kind = CHOICES[choice]
+        self._choice = convert(_take(options, kind), kind, choice, UsageError)
+        self.encoder = convert(_take(options, Encoder), Encoder, "encoder", UsageError)
+        if jobs is None and "days" not in options:
+            jobs = 256
+        self.episodes = Episodes(jobs=jobs, **options)
+        """Where the episodes come from."""
+        self.episode: Episode | None = None
+        """The current episode."""
+        window, nb_features = self.encoder.shape
+        nb_machine = len(self.encoder.machine_features)
+        self._flat = flat
+        self.observation_space: Any = (
+            Box(0.0, 1.0, (window * nb_features + nb_machine,))
+            if flat
+            else Dict(
+                jobs=Box(0.0, 1.0, (window, nb_features)), machine=Box(0.0, 1.0, (nb_machine,))
+            )
+        )
+        self.action_space = Discrete(self._choice.count_actions(window))
+        self._simulation: greenlet | None = None
+        self._askers: list[Asker] = []
+        self._seen = self._see_nothing()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode at a random place, or at ``options["start"]``.
+
+        ``options["seed"]`` is that of its users. After the same ``seed``, the same episodes follow.
+        An episode without any choice ends with its first step.
+        """
+        super().reset(seed=seed)
+        self.close()
+        episode = self.episodes.draw(self.np_random)
+        if options:
+            users_seed = options.get("seed", episode.run.run.seed)
+            episode = self.episodes.at(options.get("start", episode.start), users_seed)
+        self.episode, self._askers = episode, []
+        resolved, self._watch = episode.watch(self._make_policy)
+        self._simulation = greenlet(execute_unguarded)
+        self._seen = self._switch(resolved)
+        place = {"start": episode.start, "seed": episode.run.run.seed}
+        return self._show(), self._describe() | place | {"log": self.episodes.log_digest}
+
+    def step(self, action: int | np.int64) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take an action; return observation, reward, terminated, truncated and info."""
+        if self._simulation is None or self.episode is None:
+            raise UsageError("no episode has begun: call reset() first")
+        if self._seen.now < inf:
+            self._seen = self._switch(action)
+        terminated = self._seen.now == inf
+        truncated = not terminated and self.episode.end < self._seen.now
+        if truncated or terminated:
+            reward = self._watch.finish()
+            self.close()
+        else:
+            reward = self._watch.meter.take()
+        return self._show(), reward, terminated, truncated, self._describe()
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Return which actions are allowed now, shape (A,)."""
+        return self._seen.mask
+
+    def close(self) -> None:
+        """End the open episode, if there is one."""
+        if self._simulation is not None:
+            self._simulation.parent = getcurrent()
+            self._simulation.throw(GreenletExit)
+            self._simulation = None
+
+    def _make_policy(self) -> Any:
+        self._askers.append(Asker(self.encoder, self._ask))
+        return self._choice.make_policy(self._askers[-1])
+
+    def _ask(self, observation: Observation) -> int:
+        """Switch from the simulation to the agent, and return its action."""
+        parent = getcurrent().parent
+        assert parent is not None
+        action: int = parent.switch(observation)
+        return action
+
+    def _switch(self, value: Any) -> Observation:
+        """Let the simulation go on until it asks again; at its end, see nothing."""
+        assert self._simulation is not None
+        self._simulation.parent = getcurrent()
+        seen = self._simulation.switch(value)
+        return seen if isinstance(seen, Observation) else self._see_nothing()
+
+    def _see_nothing(self) -> Observation:
+        """Return what is seen after the end of an episode: zeros, and one action."""
+        window, nb_features = self.encoder.shape
+        return Observation(
+            np.zeros((window, nb_features), np.float32),
+            np.zeros(len(self.encoder.machine_features), np.float32),
+            np.arange(self._choice.count_actions(window)) == 0,
+            inf,
+        )
+
+    def _show(self) -> Any:
+        jobs, machine = self._seen.jobs, self._seen.machine
+        if self._flat:
+            return np.concatenate((jobs.ravel(), machine))
+        return {"jobs": jobs, "machine": machine}
+
+    def _describe(self) -> dict[str, Any]:
+        nb_invalid = sum(asker.nb_invalid for asker in self._askers)
+        return {"action_mask": self._seen.mask.copy(), "invalid_actions": nb_invalid}
+
+
+def _take(options: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """Remove the fields of a struct from options, and return them."""
+    return {name: options.pop(name) for name in kind.__struct_fields__ if name in options}
