@@ -133,6 +133,7 @@ class _WatchedPlugins(PluginObjects, frozen=True):
     """The policy and the users of a simulation that is watched."""
 
     watch: Any = None
+    stay_here = True
 
     def make_scheduler(self, settings: ProcessSettings) -> Any:
         return self.watch.attach(super().make_scheduler(settings))

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 from weakref import ref
 
 import msgspec
@@ -45,6 +45,8 @@ class PluginObjects(msgspec.Struct, frozen=True):
     """A class, an instance, or what returns one when it is called with the options."""
     users: Any = None
     """A class, or what returns a user model when it is called with the workload and the options."""
+    stay_here: ClassVar[bool] = False
+    """Whether they are in this process even if the simulator is in another one."""
 
     def check(self, run: Run) -> None:
         """Raise :class:`UsageError` if an object does not fit the back end or the options."""

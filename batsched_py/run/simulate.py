@@ -203,9 +203,16 @@ def execute_unguarded(
     else:
         from batsched_py.run.backends.dispatch import run_outside
 
-        root = None if folder is None else Path(folder)
+        here: Any = system if resolved.plugins.stay_here else None
         output, details = run_outside(
-            run, machine, workload, root, part, registers=registers, progress=progress
+            run,
+            machine,
+            workload,
+            None if folder is None else Path(folder),
+            part,
+            registers=registers,
+            progress=progress,
+            process=here,
         )
     wall_time = time.perf_counter() - begin
     return describe_result(
@@ -283,4 +290,4 @@ def _choose_driver(
         return DirectSimulation
     from batsched_py.decision_process import DecisionProcess
 
-    return DecisionProcess
+    return partial(DecisionProcess, six_decimals=run.backend != EMBEDDED)

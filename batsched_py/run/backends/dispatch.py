@@ -20,7 +20,12 @@ from batsched_py.results.machine_power import POWER
 from batsched_py.results.run_files import find_beside
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
-from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_side, socket_folder
+from batsched_py.run.backends.side_by_side import (
+    prepare_folder,
+    run_beside,
+    run_side_by_side,
+    socket_folder,
+)
 from batsched_py.run.settings import SETTINGS
 from batsched_py.run.stored_values import EMBEDDED, OF_POWER, SOCKETS, Run
 from batsched_py.simulator.platform.platform_writer import (
@@ -34,6 +39,7 @@ from batsched_py.support.signals import stop_signals
 from batsched_py.workload.batsim.batsim_workload import write_workload
 
 if TYPE_CHECKING:
+    from batsched_py.decision_process import DecisionProcess
     from batsched_py.run.resolved_machine import ResolvedMachine
     from batsched_py.workload import Workload
 
@@ -49,11 +55,13 @@ def run_outside(
     *,
     registers: bool,
     progress: bool | None = None,
+    process: DecisionProcess | None = None,
 ) -> tuple[BatsimOutput, dict[str, Any]]:
     """Simulate with another process as back end; return its output and a description of it.
 
     ``registers`` says that jobs are registered
-    during the simulation, by users or since they run longer in some places. ``root`` is the folder
+    during the simulation, by users or since they run longer in some places. ``process`` is a
+    scheduler that stays in this process; None: it is started as another one. ``root`` is the folder
     of inputs, outputs, logs and commands; None: a temporary one, which is left only where something
     failed. ``record`` is a file for the exchange, ``progress`` as in :func:`show_progress`. Raises
     :class:`~batsched_py.errors.BatschedError` unless both sides ended well. On a request to end it
@@ -84,7 +92,10 @@ def run_outside(
         scheduler = _scheduler(run, folder, record, batsim.listen_on(folder))
         if workload.unix_start_time is not None and not run.dynamic and run.scheduler != EXTERNAL:
             scheduler += ["--clock", f"{workload.unix_start_time!r}@{workload.time_zone}"]
-        run_side_by_side(scheduler, batsim, folder, run.timeouts, progress)
+        if process is None:
+            run_side_by_side(scheduler, batsim, folder, run.timeouts, progress)
+        else:
+            run_beside(process, batsim, folder, run.timeouts)
         output = BatsimOutput(folder.outputs, machine.sites, batsim5=batsim5)
         if machine.power and run.scheduler != EXTERNAL:
             switches = find_beside(folder.outputs / "out_jobs.csv", POWER[1:])

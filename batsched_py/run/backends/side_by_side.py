@@ -13,6 +13,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
 from batsched_py.errors import SimulationError
 from batsched_py.files.readers import read_log
@@ -28,6 +29,9 @@ from batsched_py.run.backends.launchers import Launcher, RunFolder
 from batsched_py.run.progress import SIMULATED, show_progress
 from batsched_py.run.stored_values import Timeouts
 from batsched_py.transport import BEGUN, LISTENING
+
+if TYPE_CHECKING:
+    from batsched_py.decision_process import DecisionProcess
 
 _TICK = 0.02
 _UNHEARD = 0.5
@@ -72,6 +76,39 @@ def run_side_by_side(
             raise SimulationError(problem)
     except SimulationError as error:
         raise SimulationError(f"{error}; both logs are in {folder.root}") from None
+
+
+def run_beside(
+    process: DecisionProcess, launcher: Launcher, folder: RunFolder, limits: Timeouts
+) -> None:
+    """Run Batsim until it ends, with a scheduler in this process; raises as the function above."""
+    from batsched_py.results.columns_beyond_batsim import UsersTable
+    from batsched_py.results.machine_power import POWER, format_changes
+    from batsched_py.transport.conversation import Conversation, WaitLimits, serve
+    from batsched_py.transport.scheduler_socket import SchedulerSocket
+
+    features = dict.fromkeys(("dynamic_registration", "profile_reuse"), folder.registers)
+    table = UsersTable()
+    conversation = Conversation(
+        lambda begins: process.answer, table.observe, asked=lambda text: features
+    )
+    waits = WaitLimits(first=limits.ready, silence=limits.run)
+    try:
+        with SchedulerSocket(launcher.listen_on(folder)) as socket, ProcessGroup() as group:
+            arguments = launcher.arguments(folder, socket.batsims_endpoint)
+            _keep_commands(folder, ["true"], launcher.command(arguments, folder))
+            with launcher.started(arguments, folder, folder.batsim_log, group) as batsim:
+                serve(socket, conversation, waits)
+                deadline = monotonic() + limits.success
+                while (code := batsim.poll()) is None and monotonic() < deadline:
+                    sleep(_TICK)
+        write_whole(folder.outputs / "out_users.csv", table.csv())
+        if sleepers := process.machine.sleepers:
+            write_whole(folder.outputs / f"out{POWER}", format_changes(sleepers.changes))
+        if code != 0:
+            raise SimulationError(_end("Batsim", code, 0, folder.batsim_log, limits))
+    except SimulationError as error:
+        raise SimulationError(f"{error}; the log is {folder.batsim_log}") from None
 
 
 def socket_folder() -> tempfile.TemporaryDirectory[str]:
