@@ -30,7 +30,7 @@ from batsched_py.support.installation import extra
 
 WARM_UP = "3 days"
 DAYS = 7
-GENERATIONS, CANDIDATES, EPISODES = 12, 8, 6
+GENERATIONS, CANDIDATES, EPISODES = 12, 8, 4
 """Of a training: generations, candidates of each, and episodes on which they are compared."""
 CHECKPOINTS = 4
 """Means of the search, the best of which on the last weeks is the agent."""
