@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from batsched_py.metrics.slowdown import BOUND
 from batsched_py.model.job import Job
@@ -23,27 +25,33 @@ class Recorded(NamedTuple):
 
 
 class Life(NamedTuple):
-    """What became of a job in an episode; times in seconds, none after the episode's end."""
+    """What became of a job in an episode, or of several, as arrays of one shape.
 
-    recorded: float
+    Times are in seconds, and none is after the end of the episode.
+    """
+
+    recorded: Any
     """Recorded submission."""
-    submit: float
-    start: float
+    submit: Any
+    start: Any
     """The episode's end if it still waits then; when it was withdrawn, if it was."""
-    end: float
-    run_time: float
+    end: Any
+    run_time: Any
     """Of a job that has not ended, as it was recorded."""
-    size: int
-    has_started: bool
+    size: Any
+    has_started: Any
+    """Whether it ran."""
 
 
-REWARDS: Mapping[str, Callable[[Life], float]] = {
+REWARDS: Mapping[str, Callable[[Life], Any]] = {
     "slowdown": lambda life: (
-        -max(1.0, (life.start - life.submit + life.run_time) / max(life.run_time, BOUND))
+        -np.maximum(
+            1.0, (life.start - life.submit + life.run_time) / np.maximum(life.run_time, BOUND)
+        )
     ),
     "wait": lambda life: life.submit - life.start,
     "response": lambda life: life.recorded - life.end,
-    "work": lambda life: life.size * (life.end - life.start) if life.has_started else 0.0,
+    "work": lambda life: life.has_started * life.size * (life.end - life.start),
 }
 """Rewards of one job by name. The sum over the measured jobs is divided by the number of recorded
 jobs, that of ``work`` by the recorded processor-seconds."""
@@ -118,7 +126,7 @@ class Meter:
             run_time = end - job.start_time
         else:
             run_time = self._recorded[name].run_time if name in self._recorded else job.estimate
-        self._sum += REWARDS[self._reward](
+        reward = REWARDS[self._reward](
             Life(
                 recorded=_find_recorded_submission(job),
                 submit=job.submit_time,
@@ -129,6 +137,7 @@ class Meter:
                 has_started=job.start_time < limit,
             )
         )
+        self._sum += float(reward)
 
 
 def _find_recorded_submission(job: Job) -> float:
