@@ -26,7 +26,7 @@ def find_jobs_in_span(
         if not isinstance(value, str):
             return float(submit[0] + value)
         if unix_start_time is None:
-            problem = "is a date, but the log has no UnixStartTime: give a time such as '2 weeks'"
+            problem = "is a date, but the log has no usable UnixStartTime: give a time"
             raise _error(log, {name: value}, problem)
         return find_second(value, unix_start_time, time_zone)
 
