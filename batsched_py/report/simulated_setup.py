@@ -11,7 +11,6 @@ import pandas as pd
 
 from batsched_py.errors import BatschedError
 from batsched_py.files.readers import parse_json
-from batsched_py.options.durations import format_exact_duration
 from batsched_py.plugins import plugins
 from batsched_py.plugins.plugin_descriptions import (
     REPLAY,
@@ -305,9 +304,8 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
         words.append(f"without {listed(rules['drop'])} jobs")
     for name, when in (("span_from", "from"), ("span_until", "before")):
         if moment := rules.get(name):
-            is_date = isinstance(moment, str)
-            shown = moment if is_date else f"{format_exact_duration(moment)} after the first job"
-            words.append(f"submitted {when} {shown}")
+            after = "" if isinstance(moment, str) else " after the first job of the log"
+            words.append(f"submitted {when} {_time(moment)}{after}")
     if rules.get("job_numbers"):
         words.append(f"only the jobs numbered {rules['job_numbers']}")
     if rules.get("first"):

@@ -166,14 +166,9 @@ def _largest_smith_ratio(job: Job) -> float:
 
 def expansion_factor(least: float, now: float, columns: JobArrays) -> Floats:
     """Return (waited + estimate) / estimate of each row, with estimates of at least ``least`` s."""
-    return 1 + _relative_wait(least, now, columns)
-
-
-def _relative_wait(least: float, now: float, columns: JobArrays) -> Floats:
     import numpy as np
 
-    relative: Floats = (now - columns.submit_time) / np.maximum(columns.estimate, least)
-    return relative
+    return 1 + (now - columns.submit_time) / np.maximum(columns.estimate, least)
 
 
 def _wfp3(now: float, columns: JobArrays) -> Floats:
@@ -181,8 +176,10 @@ def _wfp3(now: float, columns: JobArrays) -> Floats:
 
     Source: Tang, Lan, Desai and Buettner, IEEE CLUSTER 2009.
     """
-    relative = _relative_wait(_SHORTEST, now, columns)
-    return relative * relative * relative * columns.size
+    import numpy as np
+
+    ratio: Floats = (now - columns.submit_time) / np.maximum(columns.estimate, _SHORTEST)
+    return ratio * ratio * ratio * columns.size
 
 
 def _unicep(now: float, columns: JobArrays) -> Floats:
