@@ -25,7 +25,7 @@ PARTS = {
     "docs/tutorials": 3500,
     "docs/concepts": 5500,
     "docs/how-to": 16800,
-    "docs/reference": 21200,
+    "docs/reference": 21440,
     "docs/gallery.md": 500,
     "experiments/batsched_studies": 13400,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "

@@ -302,6 +302,10 @@ def _rules(runs: pd.DataFrame, stored: Stored) -> Iterator[str]:
         words.append(f"no limit is shorter than {rules['least_walltime']:g} s")
     if rules.get("drop"):
         words.append(f"without {listed(rules['drop'])} jobs")
+    for name, when in (("span_from", "from"), ("span_until", "before")):
+        if moment := rules.get(name):
+            after = "" if isinstance(moment, str) else " after the first job of the log"
+            words.append(f"submitted {when} {_time(moment)}{after}")
     if rules.get("job_numbers"):
         words.append(f"only the jobs numbered {rules['job_numbers']}")
     if rules.get("first"):

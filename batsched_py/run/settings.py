@@ -248,6 +248,27 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             default="none",
         ),
     ] = None
+    span_from: Annotated[
+        str | float | None,
+        _rule(
+            "Use only the jobs submitted from this time on.",
+            "TIME",
+            ("--from",),
+            values="a time after the first submission of the log, such as '29 weeks', or a date by "
+            "its clock, such as '2001-03-05 08:00'",
+            default="the first submission",
+        ),
+    ] = None
+    span_until: Annotated[
+        str | float | None,
+        _rule(
+            "Use only the jobs submitted before this time.",
+            "TIME",
+            ("--until",),
+            values="as for --from",
+            default="no end",
+        ),
+    ] = None
     job_numbers: Annotated[
         str | None,
         _rule(

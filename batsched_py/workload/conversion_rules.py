@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
@@ -30,10 +31,14 @@ Homes = Literal["user", "round-robin", "group", "partition"]
 """How a job gets a home, which is a grid site."""
 Split = Literal["local", "largest"] | Annotated[int, Meta(ge=1, lt=10**9)]
 """How wide a job may be: as its home, as the largest grid site, or a number of processors."""
+Moment = Annotated[float, Meta(ge=0, le=LATEST_TIME)] | str
+"""Seconds after the first submission of a log, or a date by the log's clock."""
+SPAN = ("span_from", "span_until")
+"""Rules that cut a span out of a log."""
 _JOB_NUMBERS = re.compile(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*")
 LATER = (
     *("keep", "job_numbers", "homes", "split", "least_walltime"),
-    *("withdrawn", "impute_seed"),
+    *("withdrawn", "impute_seed", *SPAN),
 )
 """Rules that are stored only where they change something: older results do not have them."""
 
@@ -62,6 +67,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     keep: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     """Fields of SWF, and further columns of a data frame, that policies see in ``job.extra``. A job
     lacks those that are unknown."""
+    span_from: Moment = 0.0
+    """Only jobs submitted from then on. Times count from the first submission of the whole log, and
+    jobs keep their recorded times."""
+    span_until: Moment | None = None
+    """Only jobs submitted before then."""
     job_numbers: str | None = None
     """Only the kept jobs with these numbers in the log, ``10000-19999``."""
     first: Annotated[int, Meta(ge=1)] | None = None
@@ -83,7 +93,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 _TYPES = get_type_hints(Rules, include_extras=True)
 _LISTS = ("drop", "keep")
 """Rules that are lists."""
-_MANY_VALUES = ("first", "impute_seed", "job_numbers", "keep", "least_walltime", "split")
+_MANY_VALUES = ("first", "impute_seed", "job_numbers", "keep", "least_walltime", "split", *SPAN)
 """Rules that have more values than a few texts."""
 CHOICES: dict[str, tuple[str, ...]] = {
     name: get_args(Drop if name == "drop" else hint)
@@ -133,6 +143,8 @@ def _from_text(name: str, value: Any) -> Any:
     """Return the value of a rule that may be written as a text."""
     if name == "job_numbers":
         return "{}-{}".format(*parse_job_numbers(str(value)))
+    if name in SPAN:
+        return parse_moment(name, value)
     if not isinstance(value, str):
         return value
     if name in _LISTS:
@@ -154,6 +166,28 @@ def parse_job_numbers(text: str) -> tuple[int, int]:
             "10000-19999, of at most 15 digits"
         )
     return int(match[1]), int(match[2])
+
+
+def parse_moment(name: str, value: Any) -> Any:
+    """Return the value of ``span_from`` or ``span_until``: a date stays a text, others are seconds.
+
+    Raises :class:`UsageError`.
+
+    >>> parse_moment("span_from", "2 weeks"), parse_moment("span_until", "2001-03-05T08:00")
+    (1209600.0, '2001-03-05 08:00:00')
+    """
+    try:
+        if not isinstance(value, str) or not re.match(r"\s*\d{4}-", value):
+            return parse_time(parameter(name), value)
+        date = datetime.fromisoformat(value.strip())
+        if date.tzinfo is None:  # the log has a time zone
+            return str(date)
+    except (UsageError, ValueError):
+        pass
+    raise UsageError(
+        f"{parameter(name)} {value!r}: expected a time after the first submission, such as "
+        "'29 weeks', or a date by the clock of the log, such as '2001-03-05 08:00'"
+    )
 
 
 def check_sites(rules: Rules, sites: GridSites) -> None:

@@ -22,6 +22,7 @@ from batsched_py.workload.conversion_rules import (
 from batsched_py.workload.grid_site_rules import give_homes, split_jobs
 from batsched_py.workload.grid_sites import GridSites
 from batsched_py.workload.log_partitions import LogPartitions
+from batsched_py.workload.log_span import find_jobs_in_span
 from batsched_py.workload.logs.clock import LATEST, find_clock
 from batsched_py.workload.logs.field_names import check_field_names
 from batsched_py.workload.logs.swf import CANCELLED, FAILED, Column, Mask, SwfLog
@@ -61,7 +62,11 @@ def convert_log(
     """
     check_sites(rules, sites)
     columns = _Columns(log, rules, described)
-    rows, notes = _used_rows(log, rules, columns)
+    unix_start_time, time_zone, clock_note = find_clock(log)
+    if unix_start_time is not None and not abs(unix_start_time) <= LATEST:
+        unix_start_time = None  # no date that a report could show
+    in_span = find_jobs_in_span(log, rules, unix_start_time, time_zone)
+    rows, notes = _used_rows(log, rules, columns, in_span)
     if not len(rows):
         raise UsageError(f"{log.path}: the rules leave no job of {len(log)}: {describe(rules)}")
     notes += find_unused_in_log(log, described)
@@ -71,10 +76,7 @@ def convert_log(
     if rules.split is not None:
         jobs = split_jobs(jobs, rules.split, sites, notes)
     notes += set_preceding_jobs(jobs, log)
-    unix_start_time, time_zone, note = find_clock(log)
-    notes.append(note)
-    if unix_start_time is not None and not abs(unix_start_time) <= LATEST:
-        unix_start_time = None  # no date that a report could show
+    notes.append(clock_note)
     return Workload(
         name=log.path.name,
         nb_res=described.nb_processors if described else log.max_processors,
@@ -87,23 +89,24 @@ def convert_log(
     )
 
 
-def _used_rows(log: SwfLog, rules: Rules, columns: _Columns) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the rows that become jobs, and notes on these and on what is dropped among them."""
+def _used_rows(
+    log: SwfLog, rules: Rules, columns: _Columns, among: Mask
+) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the rows of ``among`` that become jobs, and notes on these and on dropped ones."""
     drop = list(rules.drop)
     if rules.unknown_user == "drop" and "no-user" not in drop:
         drop.append("no-user")
     dropped = _dropped_rows(log, columns, drop)
-    among = np.ones(len(log), dtype=np.bool_)
-    rows = np.flatnonzero(~np.logical_or.reduce([*dropped.values()]))
+    rows = np.flatnonzero(among & ~np.logical_or.reduce([*dropped.values()]))
     if rules.job_numbers is not None:
         first, last = parse_job_numbers(rules.job_numbers)
         numbers = log.column("job_number")
-        among = (first <= numbers) & (numbers <= last)
+        among = among & (first <= numbers) & (numbers <= last)
         left, rows = numbers[rows], rows[among[rows]]
         if len(left) and not len(rows):
             raise UsageError(
-                f"{parameter('job_numbers')} {rules.job_numbers} leaves no job: the numbers in "
-                f"{log.path} are {left.min():.0f} to {left.max():.0f}"
+                f"{parameter('job_numbers')} {rules.job_numbers} leaves no job: other rules leave "
+                f"the numbers {left.min():.0f} to {left.max():.0f} in {log.path}"
             )
     last_line = np.inf
     if rules.first is not None and len(rows) > rules.first:

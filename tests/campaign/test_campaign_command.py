@@ -22,6 +22,7 @@ from batsched_py.campaign.run_campaign import run_campaign, select_shard
 from batsched_py.campaign.workers.runner import execute, sort_whole_logs_first
 from batsched_py.errors import InputError, PluginError, UsageError
 from batsched_py.report.campaign_report import make_campaign_report
+from batsched_py.run.settings import Settings
 from batsched_py.support.installation import PROGRAM, platforms_folder
 from helpers.calling import command
 from helpers.campaigns import CampaignFolder, Here, count_runs, in_this_process
@@ -316,6 +317,15 @@ def test_order_of_runs_and_types_of_columns(study: CampaignFolder) -> None:
     local, ten = (results.workload(run).jobs for _, run in results.runs[:2].iterrows())
     assert max(job.size for job in ten) == 10 < max(job.size for job in local)
     assert max(job.size for job in local if job.extra["home"] == "site18") == 8
+
+
+@pytest.mark.parametrize("name", ["first", "job_numbers", "span_from", "span_until"])
+def test_runs_of_a_part_of_the_log_come_last(name: str) -> None:
+    part, whole = (
+        SimpleNamespace(task=SimpleNamespace(settings=Settings(**given)))
+        for given in ({name: "1-1"}, {})
+    )
+    assert sort_whole_logs_first([part, whole]) == [whole, part]  # type: ignore[list-item]
 
 
 @given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 9))

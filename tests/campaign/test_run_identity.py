@@ -88,6 +88,8 @@ CHANGED: dict[str, Any] = {
     "unknown_user": "each",
     "profile": "delay",
     "keep": "group",
+    "span_from": 0.5,
+    "span_until": "1 week",
     "job_numbers": "1-9",
     "first": 1,
     "homes": "group",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, log10, sqrt
 from random import Random
 from typing import Any
 
@@ -42,6 +42,14 @@ def twin(
     return None
 
 
+def cube(value: float) -> float:
+    return value * value * value
+
+
+def submitted(job: Job) -> float:
+    return log10(job.submit_time) if job.submit_time else -1.0
+
+
 KEYS: dict[str, Callable[[Job], Any]] = {
     "fcfs": lambda job: job.number,
     "lcfs": lambda job: -job.number,
@@ -60,6 +68,15 @@ KEYS: dict[str, Callable[[Job], Any]] = {
         -(1 + (NOW - job.submit_time) / max(job.estimate, 10)),
         job.number,
     ),
+    "wfp3": lambda job: (-cube((NOW - job.submit_time) / job.estimate) * job.size, job.number),
+    "unicep": lambda job: (
+        -(NOW - job.submit_time + 1e-15) / (np.log2(job.size + 1e-15) * job.estimate),
+        job.number,
+    ),
+    "f1": lambda job: (log10(job.estimate) * job.size + 870 * submitted(job), job.number),
+    "f2": lambda job: (sqrt(job.estimate) * job.size + 25_600 * submitted(job), job.number),
+    "f3": lambda job: (job.estimate * job.size + 6_860_000 * submitted(job), job.number),
+    "f4": lambda job: (job.estimate * sqrt(job.size) + 530_000 * submitted(job), job.number),
 }
 shapes = st.lists(
     st.tuples(st.integers(1, 9), st.integers(1, 50), st.integers(0, 90)), min_size=1, max_size=150
@@ -182,6 +199,19 @@ def test_wrong_orders() -> None:
         find_fixed_key("expansion_factor")
     assert isinstance(find_order("sjf"), FixedOrder)
     assert isinstance(find_order("desc_slowdown"), ClockOrder)
+
+
+@pytest.mark.parametrize("name", ["wfp3", "unicep", "f1", "f2", "f3", "f4"])
+def test_learned_orders_take_any_estimate(name: str) -> None:
+    """A job without a walltime is last, one of 0 s first; at its submission too."""
+    queue = WaitingQueue()
+    jobs = [job(n, 2, estimate, 50) for n, estimate in enumerate([inf, 5, 0, inf])]
+    for entry in jobs:
+        queue.append(entry)
+    for now in (50, NOW):
+        order = [entry.number for entry in find_order(name).at(now, queue)]
+        all_equal = name == "wfp3" and now == 50
+        assert order == ([0, 1, 2, 3] if all_equal else [2, 1, 0, 3])
 
 
 def test_removing_who_does_not_wait() -> None:

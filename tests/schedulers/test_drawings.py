@@ -162,6 +162,22 @@ A 4 |##########
 B 4 | ..................#####
 C 2 | .........#########
 
+wfp3 4: what was waited for the estimate counts cubed, the size once
+A 4 |##########
+B 4 | .............##########
+C 1 |  ........####
+
+wfp3 4: of jobs that waited as long for their estimates, the wider is first
+A 4 |##########
+B 2 | ..............#####
+C 4 | .........#####
+
+unicep 4: one processor first, then the largest of wait / (log2(size) x estimate): C has 1, B 0.9
+A 4 |##########
+B 4 | ...................#####
+C 2 |  ........########
+D 1 |   .......##########
+
 conservative 4: not only the first of the queue is protected: EASY would start the last job at 3
 A 3 |##########
 B 2 | .........#####
@@ -201,6 +217,8 @@ POLICIES: dict[str, list[Callable[[], Scheduler]]] = {
     "next_fit": [partial(ListScheduling, take="next_fit")],
     "nfiw": [partial(ListScheduling, order="narrowest", take="next_fit")],
     "ffia": [partial(ListScheduling, order="ffia")],
+    "wfp3": [partial(ListScheduling, order="wfp3")],
+    "unicep": [partial(ListScheduling, order="unicep")],
 }
 
 
@@ -215,6 +233,13 @@ def test_by_hand(case: str) -> None:
 @pytest.mark.parametrize("policy", [Conservative, Easy, Fcfs])
 def test_a_job_of_no_length_ends_at_its_own_instant(policy: Callable[[], Scheduler]) -> None:
     assert starts(run(workload([J(0, 2, 0, 5), J(0, 2, 3)], 2), policy())) == [0, 0]
+
+
+def test_f1_lets_a_shorter_job_overtake_that_is_not_much_later() -> None:
+    """B scores 8.0 from 1000 s; C scores 5.9, and 0.4 more for 1 s or 3.8 for 10 s."""
+    for submitted, expected in ((1001, [990, 1070, 1040]), (1010, [990, 1040, 1140])):
+        load = workload([J(990, 4, 50), J(1000, 4, 100), J(submitted, 4, 30)], 4)
+        assert starts(run(load, ListScheduling(order="f1"))) == expected
 
 
 def test_extra_nodes_of_the_whole_instant() -> None:

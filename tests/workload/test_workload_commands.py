@@ -45,6 +45,7 @@ def test_convert_writes_a_workload() -> None:
         ("--rules dynp", ["1", "2"]),
         ("--drop zero-runtime,no-user", ["1", "2"]),
         ("--job-numbers 2-9", ["2", "3"]),
+        ("--from 5 --until 00:09", ["2"]),
         ("--sites 2,1 --homes round-robin --split local", ["1", "2.1", "2.2", "3"]),
     ],
 )

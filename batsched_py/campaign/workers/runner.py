@@ -35,8 +35,8 @@ def sort_whole_logs_first(runs: Iterable[PreparedRun]) -> list[PreparedRun]:
 
 def _is_of_a_part(run: PreparedRun) -> bool:
     settings = run.task.settings
-    parts = settings.first, settings.job_numbers, settings.user_options.get("weeks")
-    return any(part is not None for part in parts)
+    parts = settings.first, settings.job_numbers, settings.span_from, settings.span_until
+    return any(part is not None for part in (*parts, settings.user_options.get("weeks")))
 
 
 def execute(

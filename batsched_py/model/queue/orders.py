@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from math import inf
+from math import inf, log10, sqrt
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from msgspec import Meta
@@ -153,6 +153,9 @@ class _AtClock:
 
 # Keys and priorities -------------------------------------------------------------------------
 
+_SHORTEST = 1e-9
+"""Seconds that an estimate counts at least where a time is divided by it."""
+
 
 def _largest_smith_ratio(job: Job) -> float:
     area = job.size * job.estimate
@@ -168,6 +171,43 @@ def expansion_factor(least: float, now: float, columns: JobArrays) -> Floats:
     return 1 + (now - columns.submit_time) / np.maximum(columns.estimate, least)
 
 
+def _wfp3(now: float, columns: JobArrays) -> Floats:
+    """Return (waited / estimate)^3 x size of each row.
+
+    Source: Tang, Lan, Desai and Buettner, IEEE CLUSTER 2009.
+    """
+    import numpy as np
+
+    ratio: Floats = (now - columns.submit_time) / np.maximum(columns.estimate, _SHORTEST)
+    return ratio * ratio * ratio * columns.size
+
+
+def _unicep(now: float, columns: JobArrays) -> Floats:
+    """Return waited / (log2(size) x estimate) of each row.
+
+    1e-15 is added to the wait and to the size, as in RLScheduler. So a job of one processor, whose
+    log2 is 0, comes before wider jobs once it has waited. Source: as for ``wfp3``, named UNICEF.
+    """
+    import numpy as np
+
+    area: Floats = np.log2(columns.size + 1e-15) * np.maximum(columns.estimate, _SHORTEST)
+    return (now - columns.submit_time + 1e-15) / area
+
+
+def _learned(value: Callable[[float, int], float], weight: float) -> FixedOrder:
+    """Return the order by ``value(estimate, size) + weight x log10(submission time)``.
+
+    Times are seconds on the clock of the simulation. In logarithms they are at least 0.1 s.
+    Source: Carastan-Santos and de Camargo, "Obtaining dynamic scheduling policies with simulation
+    and machine learning", SC 2017.
+    """
+    return FixedOrder(lambda job: value(job.estimate, job.size) + weight * _log10(job.submit_time))
+
+
+def _log10(seconds: float) -> float:
+    return log10(max(seconds, 0.1))
+
+
 ORDERS: dict[str, Order] = {
     "fcfs": FixedOrder(by_submission),
     "lcfs": FixedOrder(lambda job: -job.number),
@@ -178,8 +218,14 @@ ORDERS: dict[str, Order] = {
     "ffia": FixedOrder(lambda job: job.size * job.estimate),
     "largest_area": FixedOrder(lambda job: -job.size * job.estimate),
     "smith": FixedOrder(_largest_smith_ratio),
-    "expansion_factor": ClockOrder(partial(expansion_factor, 1e-9)),
+    "expansion_factor": ClockOrder(partial(expansion_factor, _SHORTEST)),
     "bounded_expansion_factor": ClockOrder(partial(expansion_factor, 10.0)),
+    "wfp3": ClockOrder(_wfp3),
+    "unicep": ClockOrder(_unicep),
+    "f1": _learned(lambda estimate, size: _log10(estimate) * size, 8.70e2),
+    "f2": _learned(lambda estimate, size: sqrt(estimate) * size, 2.56e4),
+    "f3": _learned(lambda estimate, size: estimate * size, 6.86e6),
+    "f4": _learned(lambda estimate, size: estimate * sqrt(size), 5.30e5),
 }
 """Queue orders by name; estimates stand for run times."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -118,6 +119,34 @@ def format_moment(time: float, unix_start_time: float, time_zone: str) -> dateti
     Raises :class:`InputError` for a time beyond the calendar, and for an unknown zone.
     """
     return _find_date(unix_start_time + time, parse_time_zone(time_zone))
+
+
+def find_second(date: str, unix_start_time: float, time_zone: str) -> float:
+    """Return the second of the log at a local date such as ``2001-03-05 08:00``.
+
+    Of a time that the end of summer time repeats, it is the first. A time that the beginning leaves
+    out is the time after it by as much. Raises :class:`InputError` for an unknown zone.
+
+    >>> find_second("1996-09-24 14:00:31", 843_480_031, "Europe/Stockholm")
+    86400.0
+    """
+    zone = parse_time_zone(time_zone)
+    return datetime.fromisoformat(date).replace(tzinfo=zone).timestamp() - unix_start_time
+
+
+def make_date_writer(log: SwfLog) -> Callable[[float], str]:
+    """Return how a time is written: as a date, or as a second where the log has no date."""
+    start, zone, _ = find_clock(log)
+
+    def show(time: float) -> str:
+        try:
+            if start is not None:
+                return f"{format_moment(time, start, zone):%Y-%m-%d %H:%M:%S}"
+        except InputError:
+            pass
+        return f"second {time:.15g}"
+
+    return show
 
 
 def local_hours(

@@ -13,9 +13,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.errors import InputError
 from batsched_py.units import DAY, HOUR, MINUTE
-from batsched_py.workload.logs.clock import find_clock, format_moment
+from batsched_py.workload.logs.clock import make_date_writer
 from batsched_py.workload.logs.flurries import count_ordinary_week, find_flurries
 from batsched_py.workload.logs.log_gaps import (
     Gap,
@@ -59,7 +58,7 @@ def find_flags(log: SwfLog, schedule: RecordedSchedule | None = None) -> list[Fl
     """
     schedule = recorded_schedule(log) if schedule is None else schedule
     rhythm = Rhythm(log)
-    show = _dates(log)
+    show = make_date_writer(log)
     return [
         *_flurries(log, show),
         *_beginning(log, show),
@@ -69,21 +68,6 @@ def find_flags(log: SwfLog, schedule: RecordedSchedule | None = None) -> list[Fl
         *_gaps("nothing submitted", find_gaps_in_submission(log, rhythm), show),
         *_gaps("nothing ran", find_gaps_in_running(schedule, rhythm), show),
     ]
-
-
-def _dates(log: SwfLog) -> Callable[[float], str]:
-    """Return how a time is written: as a date, or as a second where the log has no date."""
-    start, zone, _ = find_clock(log)
-
-    def show(time: float) -> str:
-        try:
-            if start is not None:
-                return f"{format_moment(time, start, zone):%Y-%m-%d %H:%M:%S}"
-        except InputError:
-            pass
-        return f"second {time:.15g}"
-
-    return show
 
 
 def _flurries(log: SwfLog, show: Callable[[float], str]) -> list[Flag]:
