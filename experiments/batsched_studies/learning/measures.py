@@ -18,7 +18,8 @@ def measure(result: Result) -> dict[str, float]:
 
     Jobs are measured that were recorded as submitted in the week. ``slowdown`` is their mean
     bounded slowdown when all have ended, ``slowdown_ended`` that of those that have ended by the
-    end of the week. Each ``reward_`` is as that of an environment that ends then. ``nb_ended`` and
+    end of the week. Each ``reward_`` is as that of an environment that ends then; ``reward_naive``
+    sums the slowdowns of ended jobs. ``nb_ended`` and
     ``work`` (processor-hours) are what was done in the week, by all jobs. ``lateness``,
     ``response`` (recorded submission to end) and ``longest_wait`` are in hours, ``worst_user`` is
     the largest of the mean slowdowns of users.
@@ -44,6 +45,7 @@ def measure(result: Result) -> dict[str, float]:
     found = {
         "slowdown": slowdown.mean(),
         "slowdown_ended": slowdown[in_time].mean() if in_time.any() else np.nan,
+        "reward_naive": -slowdown[in_time].sum() / len(slowdown),
         "nb_ended": ((table.finish > begin) & (table.finish <= end)).sum(),
         "work": busy_within(table, [(begin, end)]) / HOUR,
         "lateness": measured.lateness.mean() / HOUR,

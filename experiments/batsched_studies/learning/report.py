@@ -1,0 +1,171 @@
+"""The report of the study, for all of its campaign files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from batsched_py.report import CampaignResults, Figure, Report, Table, Verdict, kit
+from batsched_py.report.kit import Texts
+from batsched_py.support import palette
+from batsched_studies.learning import cases as c
+
+TEXTS = Texts(Path(__file__).parent)
+_SHOWN = {
+    "slowdown": True,
+    "nb_ended": True,
+    "work": True,
+    "lateness": False,
+    "response": False,
+    "longest_wait": True,
+    "worst_user": True,
+}
+"""The quantities of a policy, and whether their changes are in per cent; others are in hours."""
+_COLOURS = dict(zip(c.LOOPS, (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True))
+
+
+def report(results: CampaignResults) -> Report:
+    """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
+    logs = c.read(results.runs)
+    parts = ((log, _parts(log, runs)) for log, runs in logs.items())
+    judged = (verdict for log, runs in logs.items() for verdict in judge_claims(log, runs))
+    summary = TEXTS["summary"].format(runs=len(results.runs)) if logs else TEXTS["nothing"]
+    return TEXTS.report(parts, judged, summary, results.title)
+
+
+def _parts(log: str, runs: pd.DataFrame) -> Iterator[Table | Figure | None]:
+    policies = list(compare_policies(runs))
+    yield TEXTS.figure("policies", draw_policies(pd.DataFrame(policies)), kit.slug("figure", log))
+    for key, rows in (
+        ("policies", policies),
+        ("kept", list(compare_loops(runs))),
+        ("training", list(compare_trainings(runs))),
+        ("rewards", list(compare_rewards(runs))),
+    ):
+        yield TEXTS.table(key, rows, kit.slug(key, log), log=log)
+
+
+def compare_policies(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield a row for each policy and kind of users: its changes against :data:`cases.BASE`."""
+    for loop in c.LOOPS:
+        for policy in c.list_policies(runs):
+            row: dict[str, Any] = {"loop": loop, "policy": policy}
+            for name, ratio in _SHOWN.items():
+                sides = (c.select(runs, loop, which, name) for which in (policy, c.BASE))
+                change = c.compare(*sides, ratio=ratio)
+                row |= kit.cells(change, name, f"{name}_low", f"{name}_high", nb="n")
+            row["gap"] = _find_gap(runs, loop, policy)
+            row["gated"] = "yes" if c.is_gated(runs, loop, policy) else "no"
+            if row["n"]:
+                yield row
+
+
+def _find_gap(runs: pd.DataFrame, loop: str, policy: str) -> float:
+    """Return the change of the slowdown on the weeks of the training, in per cent."""
+    sides = (c.select(runs, loop, which, "slowdown", c.TRAIN) for which in (policy, c.BASE))
+    return c.compare(*sides, ratio=True).value
+
+
+def compare_loops(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield how much a policy's slowdown, against the base, changes where users react."""
+    for policy in c.list_policies(runs):
+        for loop in c.LOOPS[1:]:
+            ours = {
+                each: c.select(runs, each, policy, "slowdown")
+                .div(c.select(runs, each, c.BASE, "slowdown").mean(axis=1), axis=0)
+                .dropna()
+                for each in (loop, "rigid")
+            }
+            if policy != c.BASE and not any(of.empty for of in ours.values()):
+                both = ours[loop].div(ours["rigid"]).dropna()
+                one = both.iloc[:, :1] * 0 + 1
+                yield {"policy": policy, "loop": loop} | kit.cells(
+                    c.compare(both, one, ratio=True), nb="n"
+                )
+
+
+def compare_trainings(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield the change of agents that were trained with users against those of rigid replay."""
+    for loop in c.LOOPS:
+        for policy in c.find_learned(c.list_policies(runs)):
+            other = policy.replace("feedback,", "rigid,")
+            if other != policy:
+                row: dict[str, Any] = {"loop": loop, "policy": policy}
+                for name in ("slowdown", "response"):
+                    sides = (c.select(runs, loop, which, name) for which in (policy, other))
+                    change = c.compare(*sides, ratio=_SHOWN[name])
+                    row |= kit.cells(change, name, f"{name}_low", f"{name}_high", nb="n")
+                yield row
+
+
+def compare_rewards(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield what each reward gives a policy that holds long jobs back, against the base."""
+    for policy in c.list_policies(runs):
+        for loop in c.LOOPS if policy.startswith((c.HELD, "start")) else ():
+            for column, name in c.REWARDS.items():
+                sides = (c.select(runs, loop, which, column) for which in (policy, c.BASE))
+                change = c.compare(*sides)
+                ended = (c.select(runs, loop, which, "nb_ended") for which in (policy, c.BASE))
+                yield {
+                    "reward": name,
+                    "loop": loop,
+                    "policy": policy,
+                    "ended": c.compare(*ended, ratio=True).value,
+                    "prefers": {True: "yes", False: "no", None: "inconclusive"}[change.above(0)],
+                } | kit.cells(change, nb="n")
+
+
+def judge_claims(log: str, runs: pd.DataFrame) -> Iterator[Verdict]:
+    """Yield a verdict on each claim for which a log has runs."""
+    policies = c.list_policies(runs)
+    for policy in c.find_learned(policies):
+        for loop in c.LOOPS:
+            sides = (c.select(runs, loop, which, "slowdown") for which in (policy, c.BASE))
+            change = c.compare(*sides, ratio=True)
+            gated = c.is_gated(runs, loop, policy)
+            better = False if gated else change.below(0)
+            yield TEXTS.verdict(
+                "better",
+                better,
+                log,
+                policy=policy,
+                loop=loop,
+                effect=str(change),
+                found=TEXTS["gated"] if gated else "",
+            )
+    for row in compare_trainings(runs):
+        change = kit.from_cells(pd.Series(row), "slowdown", "slowdown_low", "slowdown_high", nb="n")
+        yield TEXTS.verdict("training", change.below(0), log, effect=str(change), **row)
+    rewards = list(compare_rewards(runs))
+    for loop, reward in product(c.LOOPS, c.REWARDS.values() if rewards else ()):
+        gamed = [
+            row["policy"]
+            for row in rewards
+            if (row["reward"], row["loop"], row["prefers"]) == (reward, loop, "yes")
+            and row["ended"] < 0
+        ]
+        found = ", ".join(gamed) or "none"
+        yield TEXTS.verdict("gamed", bool(gamed), log, reward=reward, loop=loop, found=found)
+
+
+def draw_policies(rows: pd.DataFrame) -> kit.Chart:
+    """Draw the change of the slowdown of each policy, a colour for each kind of users."""
+    title = "slowdown against SJF (%)"
+    shown = rows[rows["policy"] != c.BASE]
+    base = alt.Chart(shown).encode(
+        y=alt.Y("policy:N", title=None, sort=list(shown["policy"].unique())),
+        yOffset=alt.YOffset("loop:N", sort=list(c.LOOPS)),
+        color=alt.Color("loop:N", title="users", scale=kit.scale_of(_COLOURS, list(shown["loop"]))),
+    )
+    scale = alt.Scale(type="symlog", constant=10)
+    return alt.layer(
+        base.mark_rule().encode(
+            x=alt.X("slowdown_low:Q", title=title, scale=scale), x2="slowdown_high:Q"
+        ),
+        base.mark_point(filled=True, size=40, opacity=1).encode(x=alt.X("slowdown:Q", title=title)),
+    ).properties(width=420)
