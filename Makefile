@@ -11,7 +11,7 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open claims real-page architecture pictures docs reference words clean
+.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open rlscheduler claims real-page architecture pictures docs reference words clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -31,6 +31,7 @@ help:
 	@echo "make conformance write docs/validation/conformance.md and its data, from SHARED"
 	@echo "make user-models write docs/validation/user-models.md and its data, from SHARED"
 	@echo "make semi-open   write docs/validation/semi-open.md, its data and pictures"
+	@echo "make rlscheduler write docs/validation/rlscheduler.md and its data, from SHARED"
 	@echo "make claims      write docs/validation/claims.md and build/claims.html; judge RESULTS"
 	@echo "make real-page   write docs/validation/real-batsim.md and its data, with Batsim"
 	@echo "make architecture draw the picture of docs/project/architecture.md anew, from the imports"
@@ -148,6 +149,9 @@ user-models: $(VENV)/installed
 
 semi-open: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.semi_open --jobs $(JOBS)
+
+rlscheduler: $(VENV)/installed
+	$(BIN)/python -m batsched_studies.rlscheduler --shared $(SHARED) --jobs $(JOBS)
 
 # RESULTS=campaigns/claims_at_size has folders of its campaigns, which replace what was judged of them.
 RESULTS ?=

@@ -1,0 +1,1 @@
+"""Recomputes the published comparison of RLScheduler with five heuristics, and corrects it."""
