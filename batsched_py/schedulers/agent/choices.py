@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from math import inf
+from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,7 +21,7 @@ from batsched_py.model.queue.job_arrays import JobRows
 from batsched_py.model.queue.orders import RankedJobs, find_order
 from batsched_py.schedulers.agent.encoder import Encoder, Observation
 from batsched_py.schedulers.backfilling import Backfilling
-from batsched_py.schedulers.easy import easy_reservation
+from batsched_py.schedulers.easy import easy_reservation, shadow_time_and_extra_nodes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,7 +121,10 @@ class Head(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """
 
     commit: bool = False
-    """Whether the choice holds until the job starts; otherwise the agent is asked in each pass."""
+    """Whether the choice holds until the job starts; otherwise the agent is asked in each pass.
+
+    As in RLScheduler (Zhang et al., SC 2020), jobs then overtake only if they end before the shadow
+    time as of the choice, and there are no extra nodes."""
     backfill: bool = True
     """Whether others may overtake the first job."""
 
@@ -217,10 +220,11 @@ class _BackfillPolicy(_AskingPolicy):
 
 class _HeadPolicy(_AskingPolicy):
     def __init__(self, asker: Asker, choice: Head) -> None:
-        reservation = easy_reservation() if choice.backfill else _close_queue
-        super().__init__(reservation, self)
+        super().__init__(self._reserve, self)
         self._asker, self._choice = asker, choice
         self._chosen: Job | None = None
+        self._reserved: Job | None = None  # the job of the reservation that was made last
+        self._until = -inf
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
         return _Asked(queue, lambda: self._choose(now), queue.first_to_backfill)
@@ -235,16 +239,22 @@ class _HeadPolicy(_AskingPolicy):
             self._chosen = self._asker.ask_for_job(scene, every, wait=None)
         return self._chosen
 
+    def _reserve(self, head: Job, machine: Site) -> tuple[float, int]:
+        """Return shadow time and extra nodes; -inf and 0 let no job overtake."""
+        if not self._choice.backfill:
+            return -inf, 0
+        if not self._choice.commit:
+            return shadow_time_and_extra_nodes(head, machine)
+        if head is not self._reserved:
+            self._reserved = head
+            self._until = nextafter(shadow_time_and_extra_nodes(head, machine)[0], -inf)
+        return self._until, 0
+
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         reason = super().held(job, now, queue, machine)
         if self._choice.backfill or reason.why != "reservation":
             return reason
         return msgspec.structs.replace(reason, why="behind", until=inf)
-
-
-def _close_queue(head: Job, machine: Site) -> tuple[float, int]:
-    """Return a shadow time and extra nodes that let no job overtake."""
-    return -inf, 0
 
 
 class _OrderPolicy(_AskingPolicy):
