@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from batsched_py.errors import InputError, UsageError, located
-from batsched_py.files.readers import read_json
+from batsched_py.files.readers import parse_json, read_bytes
 from batsched_py.files.writers import write_whole
 from batsched_py.schedulers.agent.choices import Backfill, Head, Order, Start
 from batsched_py.schedulers.agent.encoder import Encoder, Observation
@@ -146,5 +146,6 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 def load_agent(path: str | Path) -> Agent:
     """Return the agent in a file that :meth:`Agent.save` wrote; raises :class:`InputError`."""
+    content = read_bytes(path)
     with located(path, UsageError, InputError):
-        return read_json(path, Agent)
+        return parse_json(content, Agent, Path(path), unique_names=True)

@@ -7,6 +7,7 @@ the one with the best mean rank over the same episodes. This suits rewards of an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -110,9 +111,8 @@ def train(training: Training, weeks: int, settings: dict[str, Any]) -> Agent:
         if generation % (GENERATIONS // CHECKPOINTS) == 0:
             means.append(search.result.xfavorite)
     ranks = rank(training.decides, means, [episodes.at(start) for start in last[::3]])
-    note = (
-        f"CMA-ES on the first {weeks} weeks of {training.log}, {msgspec.structs.asdict(training)}"
-    )
+    log = Path(training.log).name.partition(".swf")[0]
+    note = f"Trained by CMA-ES on the first {weeks} weeks of {log}: {training.name}"
     return make_agent(training.decides, means[int(np.argmin(ranks))], note)
 
 
