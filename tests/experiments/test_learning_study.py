@@ -107,8 +107,7 @@ def test_verdicts_on_made_up_runs() -> None:
     gamed = "The reward {} prefers a policy that holds jobs back and ends fewer, rigid users"
     assert answers[gamed.format("mean slowdown of ended jobs")] is True
     assert answers[gamed.format("wait")] is False
-    kept = table_of(made, "kept_kth_sp2_1996_2_1_cln")
-    frame = pd.DataFrame(kept.rows)
+    frame = table_of(made, "kept_kth_sp2_1996_2_1_cln").frame
     row = one_row(frame, policy=AGENT, loop="feedback")
     assert row["ours"] == pytest.approx(25, rel=1e-3)
 
