@@ -217,6 +217,7 @@ class Episodes:
         """
         if start not in self.starts:
             raise UsageError(f"start={start}: expected {self.starts[0]} to {self.starts[-1]}")
+        start, seed = int(start), int(seed)  # maybe of numpy; both are stored
         times, end, warm_up = self._times, inf, 0.0
         if self._days is None:
             first, last = start, start + (self._jobs or 0)
