@@ -21,11 +21,11 @@ LONGEST_PAGE = 1500
 MOST_COLUMNS = 7
 PARTS = {
     "README.md": 700,
-    "docs/index.md docs/install.md": 700,
-    "docs/tutorials": 3500,
-    "docs/concepts": 5500,
-    "docs/how-to": 16800,
-    "docs/reference": 21200,
+    "docs/index.md docs/install.md": 710,
+    "docs/tutorials": 4620,
+    "docs/concepts": 5520,
+    "docs/how-to": 17300,
+    "docs/reference": 21800,
     "docs/gallery.md": 500,
     "experiments/batsched_studies": 13400,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "
