@@ -21,13 +21,13 @@ LONGEST_PAGE = 1500
 MOST_COLUMNS = 7
 PARTS = {
     "README.md": 700,
-    "docs/index.md docs/install.md": 700,
-    "docs/tutorials": 3500,
-    "docs/concepts": 5500,
-    "docs/how-to": 16800,
-    "docs/reference": 21440,
+    "docs/index.md docs/install.md": 710,
+    "docs/tutorials": 4620,
+    "docs/concepts": 5520,
+    "docs/how-to": 17300,
+    "docs/reference": 22100,
     "docs/gallery.md": 500,
-    "experiments/batsched_studies": 13400,
+    "experiments/batsched_studies": 14200,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "
     "tests/README.md benchmarks/README.md platforms/README.md": 9800,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,8 @@ from batsched_py.run.plugin_objects import PluginObjects
 from batsched_py.run.resolved_run import ResolvedRun, resolve
 from batsched_py.run.settings import Settings
 from batsched_py.run.simulate import execute
+from batsched_py.schedulers.agent.agent_policy import make_policy
+from batsched_py.schedulers.agent.networks import Agent
 from batsched_py.simulator.profiles import make_usual_profile
 from batsched_py.units import DAY
 from batsched_py.workload.workload import REFERENCE_SPEED
@@ -83,8 +85,11 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def measure(self, scheduler: Any, **options: Any) -> Measured:
         """Simulate the episode under a policy, and return the sum of its rewards.
 
-        ``scheduler`` and its ``options`` are as for :func:`~batsched_py.run.simulate.simulate`.
+        ``scheduler`` is an :class:`Agent`, or it and its ``options`` are as for
+        :func:`~batsched_py.run.simulate.simulate`.
         """
+        if isinstance(scheduler, Agent):
+            scheduler = partial(make_policy, scheduler)
         if isinstance(scheduler, str):
             episode = msgspec.structs.replace(self, run=self.run.with_policy(scheduler, options))
             resolved, watch = episode.watch()
@@ -217,6 +222,7 @@ class Episodes:
         """
         if start not in self.starts:
             raise UsageError(f"start={start}: expected {self.starts[0]} to {self.starts[-1]}")
+        start, seed = int(start), int(seed)  # maybe of numpy; both are stored
         times, end, warm_up = self._times, inf, 0.0
         if self._days is None:
             first, last = start, start + (self._jobs or 0)

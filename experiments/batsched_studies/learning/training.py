@@ -6,7 +6,7 @@ the one with the best mean rank over the same episodes. This suits rewards of an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from batsched_py.environments import (
     Layer,
     Priority,
     Start,
-    make_policy,
 )
 from batsched_py.metrics import BOUND
 from batsched_py.model.job import Job
@@ -120,13 +119,9 @@ def rank(decides: str, candidates: Sequence[Any], episodes: Sequence[Episode]) -
     """Return the mean rank of each candidate's reward over episodes, the best near 1."""
     rewards = np.array(
         [
-            [episode.measure(_policy_of(decides, weights)).reward for weights in candidates]
+            [episode.measure(make_agent(decides, weights)).reward for weights in candidates]
             for episode in episodes
         ]
     )
     ranks: list[float] = rankdata(-rewards, axis=1).mean(axis=0).tolist()
     return ranks
-
-
-def _policy_of(decides: str, weights: Any) -> Callable[[], Any]:
-    return lambda: make_policy(make_agent(decides, weights))
