@@ -90,6 +90,8 @@ class Meter:
     def job_ended(self, now: float, job: Job) -> None:
         """Add the reward of a job that ran."""
         self.now = now
+        if job.start_time > now:  # its processors were still woken: it waits again
+            return
         if self._custom is None:
             self._add(job, now)
         elif self._is_measured(job) and now <= self._end:
@@ -122,7 +124,7 @@ class Meter:
             return
         name = job.id.partition("!")[2]
         self._submitted.add(name)
-        if end < inf:
+        if end <= self._end and end < inf:
             run_time = end - job.start_time
         else:
             run_time = self._recorded[name].run_time if name in self._recorded else job.estimate

@@ -90,6 +90,10 @@ class Backfill(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True
     order: str = "fcfs"
     """Order of the queue, whose first job has the reservation."""
 
+    def __post_init__(self) -> None:
+        """Raise :class:`UsageError` for an unknown order."""
+        find_order(self.order)
+
     def count_actions(self, window: int) -> int:
         """Return the number of actions: the jobs of the window, then to wait."""
         return window + 1
@@ -215,6 +219,10 @@ class _BackfillPolicy(_AskingPolicy):
         assert head is not None
         scene = self._asker.encoder.look(now, queue, self._machine, (head, horizon, extra))
         allowed = scene.may_backfill & (scene.jobs.number != head.number)
+        if self._machine.sleepers is not None:  # jobs may begin later
+            begins = np.array([self._machine.begins(size) for size in scene.jobs.size.tolist()])
+            in_time = begins + scene.jobs.estimate <= horizon
+            allowed &= in_time | (scene.jobs.size <= extra)
         return self._asker.ask_for_job(scene, allowed, wait=True)
 
 

@@ -1,0 +1,143 @@
+"""An agent that answers by a simple rule gives the schedule of the policy that has this rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from batsched_py.environments import (
+    Agent,
+    Backfill,
+    Encoder,
+    Episode,
+    Head,
+    Layer,
+    Order,
+    Priority,
+    Start,
+    make_policy,
+)
+from batsched_py.errors import InputError, UsageError
+from batsched_py.schedulers.agent.choices import Choice
+from helpers.answering import (
+    Hashed,
+    Rule,
+    first_allowed,
+    last_allowed,
+    make_environment,
+    play,
+    policy_of,
+)
+from together.worlds import ACTING, RIGID, World, worlds
+
+few = settings(
+    max_examples=max(8, settings().max_examples // 4), suppress_health_check=list(HealthCheck)
+)
+ORDERS = ["lcfs", "sjf", "widest", "expansion_factor"]
+
+
+def busy_worlds(**of: Any) -> st.SearchStrategy[World]:
+    drawn = worlds(policy="easy", **of).map(lambda world: replace(world, policy_options={}))
+    return drawn.filter(lambda world: world.nb_jobs > 3 and world.nodes > 1)
+
+
+def users() -> st.SearchStrategy[str]:
+    return st.sampled_from([RIGID, "feedback", ACTING])
+
+
+def episode_of(world: World, reward: Any = "wait") -> Episode:
+    """Return a world as an episode; one whose options do not go together is left out."""
+    try:
+        return Episode(start=0, run=world.resolve(), reward=reward, begin=0.0, end=float("inf"))
+    except (UsageError, InputError):
+        assume(False)
+        raise
+
+
+def check_twin(world: World, policy: Any, twin: str, **options: Any) -> None:
+    episode = episode_of(world)
+    own = episode.measure(policy).result
+    other = episode.measure(twin, **options).result
+    assert own.jobs_csv() == other.jobs_csv()
+    assert own.output.schedule_csv() == other.output.schedule_csv()
+
+
+@few
+@given(st.data(), st.sampled_from(["fcfs", *ORDERS]), st.sampled_from(["submission", *ORDERS]))
+def test_backfill_of_the_first_in_an_order(data: st.DataObject, order: str, behind: str) -> None:
+    world = data.draw(busy_worlds(users=data.draw(users())))
+    policy = policy_of(Backfill(order), first_allowed, arrangement=behind)
+    second = "fcfs" if behind == "submission" else behind
+    check_twin(world, policy, "easy", order=order, backfill_order=second)
+
+
+@few
+@given(st.data(), st.sampled_from(["submission", *ORDERS]), st.booleans())
+def test_the_first_in_an_order_is_head(data: st.DataObject, order: str, commit: bool) -> None:
+    world = data.draw(busy_worlds(users=data.draw(users())))
+    commit &= order == "submission"
+    policy = policy_of(Head(commit=commit), first_allowed, arrangement=order)
+    name = "fcfs" if order == "submission" else order
+    check_twin(world, policy, "easy", order=name, backfill_order="fcfs")
+
+
+@few
+@given(st.data(), st.sampled_from(["submission", *ORDERS]))
+def test_no_backfilling(data: st.DataObject, order: str) -> None:
+    """Only on processors that do not sleep: EASY may wait rather than wake some."""
+    world = data.draw(busy_worlds(users=data.draw(users()), sleeps=False))
+    name = "fcfs" if order == "submission" else order
+    policy = policy_of(Head(backfill=False), first_allowed, arrangement=order)
+    check_twin(world, policy, "list", order=name)
+    check_twin(world, policy_of(Backfill(name), last_allowed), "list", order=name)
+
+
+@few
+@given(st.data(), st.sampled_from(["submission", *ORDERS]))
+def test_start_what_fits(data: st.DataObject, order: str) -> None:
+    world = data.draw(busy_worlds(users=data.draw(users())))
+    policy = policy_of(Start(), first_allowed, arrangement=order)
+    name = "fcfs" if order == "submission" else order
+    check_twin(world, policy, "list", order=name, take="first_fit")
+
+
+@few
+@given(st.data(), st.integers(0, 4))
+def test_always_the_same_order(data: st.DataObject, at: int) -> None:
+    world = data.draw(busy_worlds(users=data.draw(users())))
+    names = ("fcfs", *ORDERS)
+    check_twin(world, policy_of(Order(names), lambda mask: at), "easy", order=names[at])
+
+
+@few
+@given(st.data(), st.sampled_from([("log_estimate", "sjf"), ("size", "narrowest")]))
+def test_linear_priorities(data: st.DataObject, rule: tuple[str, str]) -> None:
+    world = data.draw(busy_worlds(users=data.draw(users())))
+    feature, order = rule
+    encoder = Encoder(features=(feature, "log_wait"))
+    layers = [Layer([[-1.0], *[[0.0]] * 5], [0.5])]
+    agent = Agent(decides=Priority(), encoder=encoder, layers=layers)
+    check_twin(world, lambda: make_policy(agent), "easy", order=order)
+
+
+@pytest.mark.parametrize("choice", [Backfill("sjf"), Start(), Head(), Head(commit=True), Order()])
+@few
+@given(st.data(), st.sampled_from([first_allowed, last_allowed, Hashed]))
+def test_an_environment_is_the_policy(choice: Choice, data: st.DataObject, kind: Any) -> None:
+    """Any answers give the schedule and the rewards of a policy that gives the same ones."""
+
+    def rule() -> Rule:
+        return kind() if kind is Hashed else kind
+
+    world = data.draw(busy_worlds(users=data.draw(users())))
+    episode = episode_of(world)
+    reward, result = episode.measure(policy_of(choice, rule()))
+    env = make_environment(episode, choice, flat=data.draw(st.booleans()))
+    rewards, own = play(env, rule())
+    assert own is not None
+    assert own.jobs_csv() == result.jobs_csv()
+    assert sum(rewards) == pytest.approx(reward, rel=1e-9, abs=1e-9)
