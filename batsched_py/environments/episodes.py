@@ -15,14 +15,16 @@ from batsched_py.environments.rewards import REWARDS, Meter, Recorded, RewardOfJ
 from batsched_py.errors import UsageError
 from batsched_py.model.user_model import find_method
 from batsched_py.options.durations import parse_time
-from batsched_py.options.option_values import one_of
+from batsched_py.options.option_values import one_of, whole_number
 from batsched_py.run.plugin_objects import PluginObjects
 from batsched_py.run.resolved_run import ResolvedRun, resolve
-from batsched_py.run.settings import Settings
+from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.run.simulate import execute
 from batsched_py.schedulers.agent.agent_policy import make_policy
 from batsched_py.schedulers.agent.networks import Agent
+from batsched_py.schedulers.agent.encoder import Encoder
 from batsched_py.simulator.profiles import make_usual_profile
+from batsched_py.support.json_values import did_you_mean
 from batsched_py.units import DAY
 from batsched_py.workload.workload import REFERENCE_SPEED
 
@@ -180,7 +182,17 @@ class Episodes:
         self._reward = reward if callable(reward) else one_of("reward", reward, REWARDS)
         if (jobs is None) == (days is None):
             raise UsageError("an episode has a number of jobs or of days: give one of them")
+        if jobs is not None:
+            jobs = whole_number("jobs", jobs, 1)
+        if days is not None:
+            days = whole_number("days", days, 1)
         self._jobs, self._days = jobs, days
+        for name in settings:
+            if name in ("scheduler", "scheduler_options", "seed"):
+                raise UsageError(f"{name}: an episode has none, give it to what runs the episode")
+            if name not in SETTINGS:
+                known = [*Episodes.__init__.__annotations__, *Encoder.__struct_fields__, *SETTINGS]
+                raise TypeError(f"there is no keyword {name!r}{did_you_mean(name, known)}")
         self._warm_up = parse_time("warm_up", warm_up)
         self._cut_off = one_of("horizon", horizon, HORIZONS) == "end"
         if jobs is not None and (self._warm_up or self._cut_off):
@@ -199,7 +211,7 @@ class Episodes:
         self.starts: list[int] = starts.astype(int).tolist()
         """The places where an episode can begin: numbers of jobs, or days after the first
         submission; in ascending order."""
-        if not self.starts or (jobs or days or 0) < 1:
+        if not self.starts:
             size = len(times) if jobs is not None else nb_days
             raise UsageError(
                 f"an episode of {jobs or days} {unit}: expected at least 1, and less than the log, "

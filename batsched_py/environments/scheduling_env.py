@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from batsched_py.environments.episodes import Episode, Episodes
 from batsched_py.errors import UsageError
 from batsched_py.options.checked_values import convert
+from batsched_py.options.option_values import one_of
 from batsched_py.run.simulate import execute_unguarded
 from batsched_py.schedulers.agent.choices import Asker, Backfill, Choice, Head, Order, Start
 from batsched_py.schedulers.agent.encoder import Encoder, Observation
@@ -55,7 +56,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         jobs: int | None = None,
         **options: Any,
     ) -> None:
-        kind = CHOICES[choice]
+        kind = CHOICES[one_of("choice", choice, CHOICES)]
         self._choice = convert(_take(options, kind), kind, choice, UsageError)
         self.encoder = convert(_take(options, Encoder), Encoder, "encoder", UsageError)
         if jobs is None and "days" not in options:

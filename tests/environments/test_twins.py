@@ -76,11 +76,10 @@ def test_backfill_of_the_first_in_an_order(data: st.DataObject, order: str, behi
 
 
 @few
-@given(st.data(), st.sampled_from(["submission", *ORDERS]), st.booleans())
-def test_the_first_in_an_order_is_head(data: st.DataObject, order: str, commit: bool) -> None:
+@given(st.data(), st.sampled_from(["submission", *ORDERS]))
+def test_the_first_in_an_order_is_head(data: st.DataObject, order: str) -> None:
     world = data.draw(busy_worlds(users=data.draw(users())))
-    commit &= order == "submission"
-    policy = policy_of(Head(commit=commit), first_allowed, arrangement=order)
+    policy = policy_of(Head(), first_allowed, arrangement=order)
     name = "fcfs" if order == "submission" else order
     check_twin(world, policy, "easy", order=name, backfill_order="fcfs")
 

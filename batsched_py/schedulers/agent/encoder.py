@@ -72,7 +72,7 @@ class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Find the features."""
         _ = self._job_features, self._of_machine
         if self.arrangement not in (SUBMISSION, ENDS):
-            find_order(self.arrangement, "arrangement")
+            find_order(self.arrangement, f"{SUBMISSION}, {ENDS} or an order: arrangement")
 
     @cached_property
     def _job_features(self) -> list[JobFeature]:

@@ -1,0 +1,153 @@
+"""The environments of gymnasium: spaces, seeds, wrong actions, open episodes, and errors."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from greenlet import greenlet
+from gymnasium.utils.env_checker import check_env
+
+import batsched_py.environments
+from batsched_py.environments import Episodes, FixedStarts, SchedulingEnv
+from batsched_py.errors import BatschedError, UsageError
+
+CHOICES = ["Backfill", "Start", "Head", "Order"]
+
+
+def make(choice: str = "Start", **options: Any) -> SchedulingEnv:
+    return SchedulingEnv(choice, **{"log": "sample", "jobs": 60} | options)
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("choice", CHOICES)
+def test_check_env(choice: str, flat: bool) -> None:
+    name = f"{batsched_py.environments.__name__.partition('.')[0]}/{choice}-v0"
+    env = gymnasium.make(name, log="sample", jobs=60, flat=flat)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped, skip_render_check=True)
+
+
+def walk(env: SchedulingEnv, **reset: Any) -> list[Any]:
+    """Return the first rewards and masks of an episode of random actions."""
+    _, info = env.reset(**reset)
+    random, seen = np.random.default_rng(3), [info["start"], info["seed"]]
+    for _ in range(30):
+        _, reward, terminated, _, info = env.step(random.choice(info["action_mask"].nonzero()[0]))
+        seen += [reward, info["action_mask"].tolist()]
+        if terminated:
+            break
+    return seen
+
+
+def test_seeds() -> None:
+    first, second = make(users="feedback"), make(users="feedback")
+    assert walk(first, seed=5) == walk(second, seed=5)
+    assert walk(first) == walk(second) != walk(first, seed=5)
+    again = walk(first, options={"start": 7, "seed": 1})
+    assert again == walk(second, options={"start": 7, "seed": 1})
+    assert again[:2] == [7, 1]
+    fixed = FixedStarts(first, [4, 9], seed=2)
+    assert [fixed.reset()[1]["start"] for _ in range(3)] == [4, 9, 4]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_an_action_that_is_not_allowed_is_counted(choice: str) -> None:
+    env = make(choice, jobs=200)
+    _, info = env.reset(seed=1)
+    nb, ended = 0, False
+    while not ended:
+        nb += info["action_mask"].sum() > 1
+        *_, ended, _, info = env.step(10_000)
+    assert info["invalid_actions"] == nb > 0
+
+
+def test_open_episodes_end() -> None:
+    def count() -> int:
+        gc.collect()
+        return sum(isinstance(each, greenlet) for each in gc.get_objects())
+
+    env, before = make(jobs=30), count()
+    for _ in range(1000):
+        env.reset()
+    env.close()
+    env.close()
+    assert count() <= before + 1
+    with pytest.raises(UsageError, match="reset"):
+        env.step(0)
+
+
+def test_an_episode_without_a_choice_ends_with_its_first_step() -> None:
+    env = make(jobs=1)
+    env.reset(seed=0)
+    _, reward, terminated, _, _ = env.step(0)
+    assert terminated
+    assert reward == -1.0
+
+
+class Failing:
+    """Users whose model fails after some jobs."""
+
+    def __init__(self, workload: Any) -> None:
+        self.profiles, self._jobs = workload.profiles, list(workload.jobs)
+
+    def next_submission(self) -> float:
+        if len(self._jobs) < 10:
+            raise ValueError("enough")
+        return self._jobs[0].submit_time
+
+    def jobs_to_submit(self, now: float) -> Any:
+        yield self._jobs.pop(0)
+
+    def job_ended(self, now: float, job: Any, state: str) -> None:
+        pass
+
+
+def test_errors_of_the_simulation_reach_the_step() -> None:
+    env = make(users=Failing)
+    with pytest.raises(BatschedError, match="enough"):
+        _, info = env.reset(seed=1)
+        while True:
+            info = env.step(info["action_mask"].argmax())[-1]
+    env.close()
+    with pytest.raises(BatschedError, match="enough"):
+        walk(env, seed=1)
+        walk(env, seed=2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"choice": "Backfil"}, "did you mean 'Backfill'"),
+        ({"windows": 3}, "did you mean 'window'"),
+        ({"horizons": 3}, "did you mean 'horizon'"),
+        ({"jobs": 0}, "jobs=0"),
+        ({"jobs": 2.5}, "jobs=2.5"),
+        ({"jobs": "5"}, "jobs=5"),
+        ({"days": 3}, "give one of them"),
+        ({"jobs": None, "days": 1000}, "which has 60 days"),
+        ({"horizon": "end"}, "episodes of days"),
+        ({"reward": "speed"}, "expected one of slowdown"),
+        ({"scheduler": "sjf"}, "scheduler"),
+        ({"seed": 3}, "seed"),
+        ({"order": "sfj", "choice": "Backfill"}, "sfj"),
+        ({"window": 0}, "window = 0"),
+        ({"arrangement": "end"}, "submission, ends"),
+        ({"features": ["siz"]}, "did you mean 'size'"),
+    ],
+)
+def test_wrong_options(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises((UsageError, TypeError), match=message):
+        make(**wrong)
+
+
+@pytest.mark.parametrize("start", [-1, 3371, "3"])
+def test_places_that_are_none(start: Any) -> None:
+    assert Episodes(log="sample", jobs=60).starts[-1] == 3370
+    with pytest.raises(UsageError, match=f"start={start}"):
+        make().reset(options={"start": start})
