@@ -18,7 +18,7 @@ from batsched_py.options.durations import parse_time
 from batsched_py.options.option_values import one_of, whole_number
 from batsched_py.run.plugin_objects import PluginObjects
 from batsched_py.run.resolved_run import ResolvedRun, resolve
-from batsched_py.run.settings import SETTINGS, Settings
+from batsched_py.run.settings import Settings
 from batsched_py.run.simulate import execute
 from batsched_py.schedulers.agent.agent_policy import make_policy
 from batsched_py.schedulers.agent.networks import Agent
@@ -190,8 +190,12 @@ class Episodes:
         for name in settings:
             if name in ("scheduler", "scheduler_options", "seed"):
                 raise UsageError(f"{name}: an episode has none, give it to what runs the episode")
-            if name not in SETTINGS:
-                known = [*Episodes.__init__.__annotations__, *Encoder.__struct_fields__, *SETTINGS]
+            if name not in Settings.__struct_fields__:
+                known = [
+                    *Episodes.__init__.__annotations__,
+                    *Encoder.__struct_fields__,
+                    *Settings.__struct_fields__,
+                ]
                 raise TypeError(f"there is no keyword {name!r}{did_you_mean(name, known)}")
         self._warm_up = parse_time("warm_up", warm_up)
         self._cut_off = one_of("horizon", horizon, HORIZONS) == "end"
