@@ -60,9 +60,9 @@ def test_rewards_of_an_episode_that_is_cut_off(data: st.DataObject, reward: str)
     got, result = episode.measure(policy)
     rewards, _ = play(make_environment(episode, Backfill()), first_allowed)
     assert sum(rewards) == pytest.approx(got, rel=1e-9, abs=1e-9)
-    if world.plain and world.seconds is None and "REJECTED" not in set(result.jobs["final_state"]):
-        if world.settings["profile"] == "delay" and episode.recorded:
-            assert got == pytest.approx(expect(result, episode, reward), rel=1e-6, abs=1e-6)
+    usual = world.plain and world.seconds is None and world.settings["profile"] == "delay"
+    if usual and episode.recorded and "REJECTED" not in set(result.jobs["final_state"]):
+        assert got == pytest.approx(expect(result, episode, reward), rel=1e-6, abs=1e-6)
 
 
 @few
