@@ -21,8 +21,8 @@ from batsched_py.run.resolved_run import ResolvedRun, resolve
 from batsched_py.run.settings import Settings
 from batsched_py.run.simulate import execute
 from batsched_py.schedulers.agent.agent_policy import make_policy
-from batsched_py.schedulers.agent.networks import Agent
 from batsched_py.schedulers.agent.encoder import Encoder
+from batsched_py.schedulers.agent.networks import Agent
 from batsched_py.simulator.profiles import make_usual_profile
 from batsched_py.support.json_values import did_you_mean
 from batsched_py.units import DAY
