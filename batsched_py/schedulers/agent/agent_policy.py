@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from math import inf
 from typing import TYPE_CHECKING
 
 from batsched_py.model.decisions import Decision
@@ -67,16 +65,7 @@ class _PriorityPolicy(Backfilling):
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
         """Start and backfill jobs in the order of this instant."""
         self._queue, self._machine = queue, machine
-        if queue.first_to_backfill(now, machine.free, inf, 0) is not None:
-            return super().schedule(now, queue, machine)
-        self.head = None
-        return iter(())  # nothing fits, in whatever order
-
-    def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
-        """Return the reason why ``job`` still waits after the pass at ``now``."""
-        if self.head is None:  # the pass was left out
-            deque(super().schedule(now, queue, machine), maxlen=0)
-        return super().held(job, now, queue, machine)
+        return super().schedule(now, queue, machine)
 
     def _rate(self, now: float, columns: JobArrays) -> Floats:
         encoder = self._agent.encoder
