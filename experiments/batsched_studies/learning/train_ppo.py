@@ -16,10 +16,8 @@ import gymnasium
 import numpy as np
 import typer
 
-from batsched_py.environments import Agent, Layer, Order, SchedulingEnv, make_policy
-from batsched_py.errors import BatschedError, UsageError
-from batsched_py.files.csv_text import csv_of_rows
-from batsched_py.files.writers import write_whole
+from batsched_py.environments import Agent, Layer, SchedulingEnv, make_policy
+from batsched_py.errors import BatschedError
 from batsched_py.options.option_values import one_of
 from batsched_py.options.setting_fields import parse_options
 from batsched_py.support.installation import extra
@@ -59,9 +57,9 @@ Watch = Callable[[Point, Agent], None]
 class ShareOfEasy(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Divides rewards by what EASY gets on the same episode, so that all episodes count alike.
 
-    Otherwise a few overloaded weeks outweigh all others, and each log needs its own scale. The sum
-    of an episode is -1 where the agent is as good as EASY (1 for ``work``). The divisor is at least
-    a tenth of its mean so far.
+    Rewards differ by orders of magnitude between logs, and between the weeks of one. The sum is -1
+    where the agent is as good as EASY (1 for ``work``). The divisor is at least a tenth of its mean
+    so far, since EASY may get 0.
     """
 
     def __init__(self, env: SchedulingEnv) -> None:
@@ -99,15 +97,15 @@ class _Rows(nn.Module):
 
 
 class _NumberPerRow(MaskableCategoricalDistribution):
-    """A distribution over actions, whose numbers are computed one by one."""
-
     def proba_distribution_net(self, latent_dim: int) -> Any:
-        """Return the last layer."""
         return nn.Sequential(nn.Linear(latent_dim, 1), nn.Flatten(-2))
 
 
 class KernelPolicy(MaskableActorCriticPolicy):
-    """One small network rates each action; the value is computed from all that is seen."""
+    """One small network rates each action; the value is computed from all that is seen.
+
+    ``shape`` is that of the jobs in a flat observation, (W, F).
+    """
 
     def __init__(self, *arguments: Any, shape: tuple[int, int], **options: Any) -> None:
         self._shape = shape
@@ -137,8 +135,6 @@ def make_model(
     Rewards are not discounted, since their sum is the metric. ``options`` are those of MaskablePPO.
     """
     is_kernel = one_of("network", network, ("kernel", "mlp")) == "kernel"
-    if is_kernel and isinstance(env.choice, Order):
-        raise UsageError("network=kernel rates jobs, and Order chooses no job: give network=mlp")
     torch.set_num_threads(1)  # faster for small networks, and the same sums in each run
     shape = {"shape": env.encoder.shape} if is_kernel else {}
     usual: dict[str, Any] = {"batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3}
@@ -233,30 +229,24 @@ def command(
     steps: Annotated[int, typer.Option(min=1, help="Number of decisions to learn from.")] = 100_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
     network: Annotated[str, typer.Option(help="kernel (rates each job) or mlp.")] = "kernel",
-    curve: Annotated[Path | None, typer.Option(help="CSV file of the learning curve.")] = None,
 ) -> None:
     """Train an agent by MaskablePPO. Ctrl-C writes the best one so far."""
-    points: list[Point] = []
-    agents: list[Agent] = []
+    best: list[Agent] = []
 
     def watch(point: Point, agent: Agent) -> None:
-        points.append(point)
-        agents[:] = [agent]
+        best[:] = [agent]
         say(f"{point.steps} steps, reward {point.sampled:.4f}, of the agent {point.chosen:.4f}")
 
     options = parse_options(option or [], "-O") | {"log": log} | ({"users": users} if users else {})
     code = 0
     try:
-        agent = train(choice, steps=steps, seed=seed, network=network, watch=watch, **options)
+        best[:] = [train(choice, steps=steps, seed=seed, network=network, watch=watch, **options)]
     except KeyboardInterrupt:
-        if not agents:
+        if not best:
             raise
-        agent, code = agents[0], 130
-        say(f"interrupted after {points[-1].steps} steps")
-    agent.save(output)
-    say(f"wrote {output}")
-    if curve is not None:
-        write_whole(curve, csv_of_rows(Point._fields, points))
+        code = 130
+    best[0].save(output)
+    say(f"{'interrupted: ' * bool(code)}wrote {output}")
     raise typer.Exit(code)
 
 
