@@ -117,7 +117,7 @@ lock: | $(BIN)/python
 real: $(VENV)/installed
 	PYTHONPATH=tests $(BIN)/python -m real $(REAL)
 
-# PyPI's torch is for GPUs. A CPU build that is in .venv already stays, see tests/README.md.
+# PyPI's torch is for GPUs. A CPU build that is in .venv already stays, see docs/install.md.
 test-rl: $(VENV)/rl-installed
 	$(BIN)/python -m pytest tests/rl
 

@@ -78,9 +78,10 @@ def test_the_agent_chooses_as_the_model(
         nonlocal nb_compared
         mask = observation.mask
         action = int(model.predict(seen, action_masks=mask, deterministic=True)[0])
-        assert agent.choose(observation) == action
+        rated, chosen = agent.rate(observation), agent.choose(observation)
+        assert chosen == action or abs(rated[chosen] - rated[action]) < 1e-7  # torch has 7 digits
         nb_compared += mask.sum() > 1
-        return action
+        return chosen
 
     for start in (900, 0):
         ended.clear()
