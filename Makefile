@@ -11,7 +11,7 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real coverage check format bench conformance user-models semi-open rlscheduler claims real-page architecture pictures docs reference words clean
+.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real test-rl coverage check format bench conformance user-models semi-open rlscheduler claims real-page architecture pictures docs reference words clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -25,6 +25,7 @@ help:
 	@echo "make soak        run a million jobs with users, and a campaign that is killed all the time"
 	@echo "make every-policy run all policies and user models on all logs in SHARED"
 	@echo "make real        run the tests with Batsim, Docker, Compose and Slurm, as far as installed"
+	@echo "make test-rl     train an agent by MaskablePPO; installs torch, 4 GB unless a CPU build is in .venv"
 	@echo "make coverage    run the tests and say which lines none of them reaches"
 	@echo "make check       lint, types, import contracts, wording of pages and messages"
 	@echo "make format      format the code"
@@ -107,7 +108,7 @@ lowest:
 # For all versions of Python from 3.11 on; no registry is named in it.
 lock: | $(BIN)/python
 	$(PIP_INSTALL) uv
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --extra docs \
 		--generate-hashes --no-header --annotation-style line --no-emit-index-url --no-emit-find-links \
 		--output-file $(LOCK) pyproject.toml
 
@@ -115,6 +116,14 @@ lock: | $(BIN)/python
 # root; what else REAL says is for pytest: REAL='-k slurm'.
 real: $(VENV)/installed
 	PYTHONPATH=tests $(BIN)/python -m real $(REAL)
+
+# PyPI's torch is for GPUs. A CPU build that is in .venv already stays, see docs/install.md.
+test-rl: $(VENV)/rl-installed
+	$(BIN)/python -m pytest tests/rl
+
+$(VENV)/rl-installed: $(VENV)/installed pyproject.toml
+	$(PIP_INSTALL) --editable '.[rl]'
+	touch $@
 
 coverage: $(VENV)/installed
 	$(BIN)/python -m pytest $(PARALLEL) $(WITHOUT_REAL) --cov --cov-report term --cov-report html

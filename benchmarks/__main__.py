@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import campaign_rows  # noqa: F401
+import environment_rows  # noqa: F401
 import history
 import loop_rows  # noqa: F401
 import planning_rows  # noqa: F401

@@ -6,6 +6,7 @@ back with an action: simulator, users and policies are those of every simulation
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -57,7 +58,8 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         **options: Any,
     ) -> None:
         kind = CHOICES[one_of("choice", choice, CHOICES)]
-        self._choice = convert(_take(options, kind), kind, choice, UsageError)
+        self.choice = convert(_take(options, kind), kind, choice, UsageError)
+        """What the agent chooses."""
         self.encoder = convert(_take(options, Encoder), Encoder, "encoder", UsageError)
         if jobs is None and "days" not in options:
             jobs = 256
@@ -75,7 +77,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
                 jobs=Box(0.0, 1.0, (window, nb_features)), machine=Box(0.0, 1.0, (nb_machine,))
             )
         )
-        self.action_space = Discrete(self._choice.count_actions(window))
+        self.action_space = Discrete(self.choice.count_actions(window))
         self._simulation: greenlet | None = None
         self._askers: list[Asker] = []
         self._seen = self._see_nothing()
@@ -96,7 +98,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             episode = self.episodes.at(options.get("start", episode.start), users_seed)
         self.episode, self._askers = episode, []
         resolved, self._watch = episode.watch(self._make_policy)
-        self._simulation = greenlet(execute_unguarded)
+        self._simulation = greenlet(partial(execute_unguarded, progress=False))
         self._seen = self._switch(resolved)
         place = {"start": episode.start, "seed": episode.run.run.seed}
         return self._show(), self._describe() | place | {"log": self.episodes.log_digest}
@@ -129,7 +131,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
 
     def _make_policy(self) -> Any:
         self._askers.append(Asker(self.encoder, self._ask))
-        return self._choice.make_policy(self._askers[-1])
+        return self.choice.make_policy(self._askers[-1])
 
     def _ask(self, observation: Observation) -> int:
         """Switch from the simulation to the agent, and return its action."""
@@ -151,7 +153,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         return Observation(
             np.zeros((window, nb_features), np.float32),
             np.zeros(len(self.encoder.machine_features), np.float32),
-            np.arange(self._choice.count_actions(window)) == 0,
+            np.arange(self.choice.count_actions(window)) == 0,
             inf,
         )
 

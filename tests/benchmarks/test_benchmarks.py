@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import campaign_rows
+import environment_rows
 import floor_plan
 import history
 import loop_rows
@@ -105,7 +106,9 @@ def test_plans_are_ours(order: str) -> None:
 # The program of the benchmarks runs, and its history says what became slower ---------------------
 
 
-assert all((campaign_rows, loop_rows, process_rows, site_rows, socket_rows))  # these make the rows
+assert all(
+    (campaign_rows, environment_rows, loop_rows, process_rows, site_rows, socket_rows)
+)  # these make the rows
 
 NAME = history.TABLE
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
