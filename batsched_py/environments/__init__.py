@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from batsched_py.environments.episodes import Episode, Episodes, Measured
     from batsched_py.environments.rewards import REWARDS
     from batsched_py.environments.scheduling_env import SchedulingEnv
-    from batsched_py.environments.wrappers import FixedStarts, RelativeReward
     from batsched_py.schedulers.agent.agent_policy import make_policy
     from batsched_py.schedulers.agent.choices import Backfill, Head, Order, Start
     from batsched_py.schedulers.agent.encoder import Encoder, Observation
@@ -38,14 +37,12 @@ __all__ = [
     "Encoder",
     "Episode",
     "Episodes",
-    "FixedStarts",
     "Head",
     "Layer",
     "Measured",
     "Observation",
     "Order",
     "Priority",
-    "RelativeReward",
     "SchedulingEnv",
     "Start",
     "load_agent",

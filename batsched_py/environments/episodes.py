@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from batsched_py.environments.rewards import REWARDS, Meter, Recorded, RewardOfJob
+from batsched_py.environments.rewards import REWARDS, Meter, Recorded, Reward
 from batsched_py.errors import UsageError
 from batsched_py.model.user_model import find_method
 from batsched_py.options.durations import parse_time
@@ -21,10 +21,8 @@ from batsched_py.run.resolved_run import ResolvedRun, resolve
 from batsched_py.run.settings import Settings
 from batsched_py.run.simulate import execute
 from batsched_py.schedulers.agent.agent_policy import make_policy
-from batsched_py.schedulers.agent.encoder import Encoder
 from batsched_py.schedulers.agent.networks import Agent
 from batsched_py.simulator.profiles import make_usual_profile
-from batsched_py.support.json_values import did_you_mean
 from batsched_py.units import DAY
 from batsched_py.workload.workload import REFERENCE_SPEED
 
@@ -51,7 +49,7 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     start: int
     """The number of its first job, or the day on which its measured part begins."""
     run: ResolvedRun
-    reward: str | RewardOfJob
+    reward: str | Reward
     begin: float
     """Recorded submission (seconds) from which on jobs are measured."""
     end: float
@@ -158,8 +156,8 @@ class Episodes:
     days``). It ends with its last job, or with the ``horizon`` ``end`` after its days. The machine
     is empty at its begin, and its users know of no jobs before it.
 
-    ``reward`` is one of :data:`~batsched_py.environments.rewards.REWARDS`, or a function of a job
-    that ran and its end. ``settings`` are keywords of
+    ``reward`` is one of :data:`~batsched_py.environments.rewards.REWARDS`, or a function of what
+    became of a job. ``settings`` are keywords of
     :func:`~batsched_py.run.simulate.simulate`, such as ``log`` and ``users``. Raises
     :class:`UsageError` for values that make no sense.
 
@@ -172,7 +170,7 @@ class Episodes:
     def __init__(
         self,
         *,
-        reward: str | RewardOfJob = "slowdown",
+        reward: str | Reward = "slowdown",
         jobs: int | None = None,
         days: int | None = None,
         warm_up: str | float = 0.0,
@@ -190,13 +188,6 @@ class Episodes:
         for name in settings:
             if name in ("scheduler", "scheduler_options", "seed"):
                 raise UsageError(f"{name}: an episode has none, give it to what runs the episode")
-            if name not in Settings.__struct_fields__:
-                known = [
-                    *Episodes.__init__.__annotations__,
-                    *Encoder.__struct_fields__,
-                    *Settings.__struct_fields__,
-                ]
-                raise TypeError(f"there is no keyword {name!r}{did_you_mean(name, known)}")
         self._warm_up = parse_time("warm_up", warm_up)
         self._cut_off = one_of("horizon", horizon, HORIZONS) == "end"
         if jobs is not None and (self._warm_up or self._cut_off):

@@ -12,9 +12,6 @@ from batsched_py.metrics.slowdown import BOUND
 from batsched_py.model.job import Job
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
-RewardOfJob = Callable[[Job, float], float]
-"""(job that ran, its end in seconds) -> a reward."""
-
 
 class Recorded(NamedTuple):
     """A job of an episode as it was recorded; times in seconds."""
@@ -41,9 +38,13 @@ class Life(NamedTuple):
     size: Any
     has_started: Any
     """Whether it ran."""
+    has_ended: Any
+    """Whether it ran to its end."""
 
 
-REWARDS: Mapping[str, Callable[[Life], Any]] = {
+Reward = Callable[[Life], Any]
+"""The reward of one job."""
+REWARDS: Mapping[str, Reward] = {
     "slowdown": lambda life: (
         -np.maximum(
             1.0, (life.start - life.submit + life.run_time) / np.maximum(life.run_time, BOUND)
@@ -53,32 +54,30 @@ REWARDS: Mapping[str, Callable[[Life], Any]] = {
     "response": lambda life: life.recorded - life.end,
     "work": lambda life: life.has_started * life.size * (life.end - life.start),
 }
-"""Rewards of one job by name. The sum over the measured jobs is divided by the number of recorded
-jobs, that of ``work`` by the recorded processor-seconds."""
+"""Rewards by name. Their sum over the measured jobs is divided by the number of recorded jobs, that
+of ``work`` by the recorded processor-seconds."""
 
 
 class Meter:
     """Sums the rewards of the measured jobs of an episode.
 
-    ``reward`` is a name, or a function of each job that ran. Measured are the jobs whose recorded
-    submission is at ``begin`` or later; ``recorded`` has them by name. The episode ends at ``end``,
-    or with its last job if that is inf (seconds). Jobs that wait or run at the end count as far as
-    they have come. In ``response``, recorded jobs that were not submitted count until then.
+    ``reward`` is a name, or a function of each job. Measured are the jobs whose recorded submission
+    is at ``begin`` or later; ``recorded`` has them by name. The episode ends at ``end``, or with
+    its last job if that is inf (seconds). Jobs that wait or run at the end count as far as they
+    have come. In ``response``, recorded jobs that were not submitted count until then.
     """
 
     def __init__(
-        self, reward: str | RewardOfJob, recorded: Mapping[str, Recorded], begin: float, end: float
+        self, reward: str | Reward, recorded: Mapping[str, Recorded], begin: float, end: float
     ) -> None:
         self.now = 0.0
         """Time of the last event (seconds)."""
         self._recorded, self._begin, self._end = recorded, begin, end
-        self._custom = reward if callable(reward) else None
-        self._reward = "" if callable(reward) else reward
-        self._scale = 1.0
-        if self._custom is None:
-            self._scale = float(len(recorded))
+        self._compute = REWARDS[reward] if isinstance(reward, str) else reward
+        self._scale = float(len(recorded))
         if reward == "work":
             self._scale = sum(job.size * job.run_time for job in recorded.values())
+        self._counts_missing = reward == "response"
         self._submitted: set[str] = set()
         self._sum = 0.0
 
@@ -90,56 +89,46 @@ class Meter:
     def job_ended(self, now: float, job: Job) -> None:
         """Add the reward of a job that ran."""
         self.now = now
-        if job.start_time > now:  # its processors were still woken: it waits again
-            return
-        if self._custom is None:
+        if job.start_time <= now:  # else its processors were still woken: it waits again
             self._add(job, now)
-        elif self._is_measured(job) and now <= self._end:
-            self._sum += self._custom(job, now)
 
     def job_withdrawn(self, now: float, job: Job) -> None:
         """Add the reward of a job that has waited until now, and does not run."""
         self.now = now
-        if self._custom is None:
-            self._add(job)
+        self._add(job)
 
     def finish(self, unfinished: Iterable[Job]) -> None:
         """Add the rewards of the jobs that wait or run, and of those that were not submitted."""
-        if self._custom is not None:
-            return
         for job in unfinished:
             self._add(job)
-        if self._reward == "response":
+        if self._counts_missing:
             end = min(self._end, self.now)
             missing = self._recorded.keys() - self._submitted
             self._sum -= sum(max(0.0, end - self._recorded[name].submit_time) for name in missing)
 
-    def _is_measured(self, job: Job) -> bool:
-        return _find_recorded_submission(job) >= self._begin
-
     def _add(self, job: Job, end: float = inf) -> None:
         """Add the reward of a job that ran until ``end``, or does not run to its end."""
         limit = min(self._end, self.now)
-        if not self._is_measured(job) or job.submit_time > limit:
+        submitted = _find_recorded_submission(job)
+        if submitted < self._begin or job.submit_time > limit:
             return
         name = job.id.partition("!")[2]
         self._submitted.add(name)
-        if end <= self._end and end < inf:
+        if end <= limit:
             run_time = end - job.start_time
         else:
             run_time = self._recorded[name].run_time if name in self._recorded else job.estimate
-        reward = REWARDS[self._reward](
-            Life(
-                recorded=_find_recorded_submission(job),
-                submit=job.submit_time,
-                start=min(job.start_time, limit),
-                end=min(end, limit),
-                run_time=run_time,
-                size=job.size,
-                has_started=job.start_time < limit,
-            )
+        life = Life(
+            recorded=submitted,
+            submit=job.submit_time,
+            start=min(job.start_time, limit),
+            end=min(end, limit),
+            run_time=run_time,
+            size=job.size,
+            has_started=job.start_time < limit,
+            has_ended=end <= limit,
         )
-        self._sum += float(reward)
+        self._sum += float(self._compute(life))
 
 
 def _find_recorded_submission(job: Job) -> float:

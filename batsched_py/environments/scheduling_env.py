@@ -22,7 +22,16 @@ from batsched_py.errors import UsageError
 from batsched_py.options.checked_values import convert
 from batsched_py.options.option_values import one_of
 from batsched_py.run.simulate import execute_unguarded
-from batsched_py.schedulers.agent.choices import Asker, Backfill, Choice, Head, Order, Start
+from batsched_py.schedulers.agent.choices import (
+    Asker,
+    Backfill,
+    Choice,
+    Head,
+    Order,
+    Start,
+    count_actions,
+    make_asking_policy,
+)
 from batsched_py.schedulers.agent.encoder import Encoder, Observation
 
 CHOICES: dict[str, type[Choice]] = {kind.__name__: kind for kind in (Backfill, Start, Head, Order)}
@@ -77,7 +86,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
                 jobs=Box(0.0, 1.0, (window, nb_features)), machine=Box(0.0, 1.0, (nb_machine,))
             )
         )
-        self.action_space = Discrete(self.choice.count_actions(window))
+        self.action_space = Discrete(count_actions(self.choice, window))
         self._simulation: greenlet | None = None
         self._askers: list[Asker] = []
         self._seen = self._see_nothing()
@@ -131,7 +140,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
 
     def _make_policy(self) -> Any:
         self._askers.append(Asker(self.encoder, self._ask))
-        return self.choice.make_policy(self._askers[-1])
+        return make_asking_policy(self.choice, self._askers[-1])
 
     def _ask(self, observation: Observation) -> int:
         """Switch from the simulation to the agent, and return its action."""
@@ -153,7 +162,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         return Observation(
             np.zeros((window, nb_features), np.float32),
             np.zeros(len(self.encoder.machine_features), np.float32),
-            np.arange(self.choice.count_actions(window)) == 0,
+            np.arange(count_actions(self.choice, window)) == 0,
             inf,
         )
 

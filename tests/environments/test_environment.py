@@ -13,7 +13,7 @@ from greenlet import greenlet
 from gymnasium.utils.env_checker import check_env
 
 import batsched_py.environments
-from batsched_py.environments import Episodes, FixedStarts, SchedulingEnv
+from batsched_py.environments import Episodes, SchedulingEnv
 from batsched_py.errors import BatschedError, UsageError
 
 CHOICES = ["Backfill", "Start", "Head", "Order"]
@@ -52,8 +52,6 @@ def test_seeds() -> None:
     again = walk(first, options={"start": 7, "seed": 1})
     assert again == walk(second, options={"start": 7, "seed": 1})
     assert again[:2] == [7, 1]
-    fixed = FixedStarts(first, [4, 9], seed=2)
-    assert [fixed.reset()[1]["start"] for _ in range(3)] == [4, 9, 4]
 
 
 @pytest.mark.parametrize("choice", CHOICES)

@@ -12,7 +12,7 @@ from batsched_py import Result
 from batsched_py.environments import Encoder, SchedulingEnv, scheduling_env
 from batsched_py.environments.episodes import Episode
 from batsched_py.run.simulate import execute_unguarded
-from batsched_py.schedulers.agent.choices import Asker, Choice
+from batsched_py.schedulers.agent.choices import Asker, Choice, make_asking_policy
 
 Rule = Callable[[np.ndarray[Any, Any]], int]
 """Returns an action for a mask of the allowed ones."""
@@ -41,7 +41,7 @@ class Hashed:
 def policy_of(choice: Choice, rule: Rule, **encoder: Any) -> Callable[[], Any]:
     """Return what makes a policy that answers by a rule, which sees 400 jobs."""
     asked = Asker(Encoder(window=400, **encoder), lambda seen: rule(seen.mask))
-    return lambda: choice.make_policy(asked)
+    return lambda: make_asking_policy(choice, asked)
 
 
 class OnlyEpisode:

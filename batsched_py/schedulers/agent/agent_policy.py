@@ -9,7 +9,7 @@ from batsched_py.model.decisions import Decision
 from batsched_py.model.job import Job
 from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue.orders import ClockOrder
-from batsched_py.schedulers.agent.choices import Asker
+from batsched_py.schedulers.agent.choices import Asker, make_asking_policy
 from batsched_py.schedulers.agent.networks import Agent, Priority, load_agent
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
@@ -52,7 +52,7 @@ def make_policy(agent: Agent) -> Scheduler:
     """Return a policy for one simulation in which a trained agent decides."""
     if isinstance(agent.decides, Priority):
         return _PriorityPolicy(agent)
-    return agent.decides.make_policy(Asker(agent.encoder, agent.choose))
+    return make_asking_policy(agent.decides, Asker(agent.encoder, agent.choose))
 
 
 class _PriorityPolicy(Backfilling):

@@ -6,7 +6,6 @@ which answers with the actions that it gets, and as the policy ``agent``, which 
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from math import inf, nextafter
 from typing import TYPE_CHECKING
@@ -94,28 +93,12 @@ class Backfill(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True
         """Raise :class:`UsageError` for an unknown order."""
         find_order(self.order)
 
-    def count_actions(self, window: int) -> int:
-        """Return the number of actions: the jobs of the window, then to wait."""
-        return window + 1
-
-    def make_policy(self, asker: Asker) -> Scheduler:
-        """Return a policy that asks."""
-        return _BackfillPolicy(asker, self.order)
-
 
 class Start(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """The agent chooses which job that fits starts next, or to wait until the next event.
 
     Waiting is not allowed while no job runs. Wide jobs can starve.
     """
-
-    def count_actions(self, window: int) -> int:
-        """Return the number of actions: the jobs of the window, then to wait."""
-        return window + 1
-
-    def make_policy(self, asker: Asker) -> Scheduler:
-        """Return a policy that asks."""
-        return _StartPolicy(asker)
 
 
 class Head(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
@@ -132,14 +115,6 @@ class Head(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     backfill: bool = True
     """Whether others may overtake the first job."""
 
-    def count_actions(self, window: int) -> int:
-        """Return the number of actions: the jobs of the window."""
-        return window
-
-    def make_policy(self, asker: Asker) -> Scheduler:
-        """Return a policy that asks."""
-        return _HeadPolicy(asker, self)
-
 
 class Order(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """EASY backfilling: the agent chooses the order of the queue in each pass, by its name."""
@@ -149,27 +124,43 @@ class Order(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Raise :class:`UsageError` for unknown orders, or fewer than two."""
         if len(self.orders) < 2:
-            raise UsageError(
-                f"orders {', '.join(self.orders)}: expected at least two to choose from"
-            )
+            raise UsageError(f"orders {', '.join(self.orders)}: expected at least two")
         for name in self.orders:
             find_order(name, "orders")
-
-    def count_actions(self, window: int) -> int:
-        """Return the number of actions: the orders."""
-        return len(self.orders)
-
-    def make_policy(self, asker: Asker) -> Scheduler:
-        """Return a policy that asks."""
-        return _OrderPolicy(asker, self.orders)
 
 
 Choice = Backfill | Start | Head | Order
 """What an agent chooses."""
 
 
+def count_actions(choice: Choice, window: int) -> int:
+    """Return the number of actions among which an agent chooses that sees ``window`` jobs.
+
+    They are the jobs, and mostly to wait, which is the last one, or the orders.
+    """
+    if isinstance(choice, Order):
+        return len(choice.orders)
+    return window if isinstance(choice, Head) else window + 1
+
+
+def make_asking_policy(choice: Choice, asker: Asker) -> Scheduler:
+    """Return a policy that asks what an agent chooses."""
+    match choice:
+        case Backfill():
+            return _BackfillPolicy(asker, choice.order)
+        case Head():
+            return _HeadPolicy(asker, choice)
+        case Order():
+            return _OrderPolicy(asker, choice.orders)
+        case Start():
+            return _StartPolicy(asker)
+
+
 class _AskingPolicy(Backfilling):
-    """A base class of policies that ask during a pass of EASY backfilling."""
+    """A base class of policies that ask during a pass of EASY backfilling.
+
+    Each is an order of its own, with the jobs to choose from.
+    """
 
     _queue: WaitingQueue
     _machine: Site
@@ -178,10 +169,6 @@ class _AskingPolicy(Backfilling):
         """Start and backfill jobs, and ask on the way."""
         self._queue, self._machine = queue, machine
         return super().schedule(now, queue, machine)
-
-    @abstractmethod
-    def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
-        """Return the jobs to choose from: the policy is an order of its own."""
 
 
 class _Asked:

@@ -39,13 +39,14 @@ def measure(result: Result) -> dict[str, float]:
         run_time=measured.execution,
         size=measured.size,
         has_started=measured.start < end,
+        has_ended=in_time,
     )
     # Jobs that are submitted later count only by the time since they were recorded.
     counts = {name: (measured.submit <= end) | (name == "response") for name in REWARDS}
     found = {
         "slowdown": slowdown.mean(),
         "slowdown_ended": slowdown[in_time].mean() if in_time.any() else np.nan,
-        "reward_naive": -slowdown[in_time].sum() / len(slowdown),
+        "reward_naive": (REWARDS["slowdown"](life) * in_time).sum() / len(slowdown),
         "nb_ended": ((table.finish > begin) & (table.finish <= end)).sum(),
         "work": busy_within(table, [(begin, end)]) / HOUR,
         "lateness": measured.lateness.mean() / HOUR,

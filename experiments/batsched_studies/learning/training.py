@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from batsched_py.environments import (
+    REWARDS,
     Agent,
     Encoder,
     Episode,
@@ -24,8 +25,6 @@ from batsched_py.environments import (
     Priority,
     Start,
 )
-from batsched_py.metrics import BOUND
-from batsched_py.model.job import Job
 from batsched_py.support.installation import extra
 
 WARM_UP = "3 days"
@@ -38,13 +37,12 @@ LAST = 0.1
 """Share of the training weeks that choose among checkpoints."""
 
 
-def count_ended(job: Job, end: float) -> float:
-    """Return the negative bounded slowdown of a job: the naive reward, which counts ended jobs."""
-    run_time = end - job.start_time
-    return -max(1.0, (end - job.submit_time) / max(run_time, BOUND))
-
-
-REWARDS: dict[str, Any] = {"slowdown": "slowdown", "response": "response", "naive": count_ended}
+OF_TRAINING: dict[str, Any] = {
+    "slowdown": "slowdown",
+    "response": "response",
+    "naive": lambda life: REWARDS["slowdown"](life) * life.has_ended,
+}
+"""The rewards; the naive one counts ended jobs only."""
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +86,7 @@ def train(training: Training, weeks: int, settings: dict[str, Any]) -> Agent:
     with extra("evolve"):
         import cma
 
-    reward = REWARDS[training.reward]
+    reward = OF_TRAINING[training.reward]
     options = {"log": training.log, "users": training.users, **settings}
     episodes = Episodes(reward=reward, days=DAYS, warm_up=WARM_UP, horizon="end", **options)
     split = round((1 - LAST) * weeks) * DAYS
