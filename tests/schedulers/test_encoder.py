@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf, log1p
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from batsched_py.model.queue.orders import find_order
 from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
 from batsched_py.units import MONTH
 from helpers.agents import encoders
+from helpers.logs import swf_line, swf_text
 from together import checks
 from together.worlds import World, worlds
 
@@ -89,7 +91,7 @@ TIMES = [0.0, 1e-9, 1.0, 3600.0, 1e7, 1e10, inf]
 
 @given(st.data(), encoders())
 def test_any_queue(data: st.DataObject, of: dict[str, Any]) -> None:
-    encoder, machine, queue = Encoder(**of), Machine(data.draw(st.sampled_from([1, 9]))), None
+    encoder, machine = Encoder(**of), Machine(data.draw(st.sampled_from([1, 9])))
     queue, now = WaitingQueue(), data.draw(st.sampled_from(TIMES[:-1]))
     shape = st.tuples(st.integers(1, machine.nb_processors), st.sampled_from(TIMES))
     for number, (size, estimate) in enumerate(data.draw(st.lists(shape, min_size=1, max_size=12))):
@@ -120,12 +122,16 @@ def test_all_that_a_policy_meets(world: World, of: dict[str, Any]) -> None:
     checks.simulate(world, scheduler=Looks)
 
 
-def test_run_times_are_not_seen() -> None:
-    """Other run times below the same estimates change nothing of the first observation."""
-    seen = []
-    for factor in (1.0, 1.5):
-        settings = {"log": "sample", "jobs": 200, "flat": True, "users": "feedback"}
-        env = SchedulingEnv("Start", **settings, speed_factor=factor)
-        seen.append(env.reset(seed=1)[0])
+def test_run_times_are_not_seen(tmp_path: Path) -> None:
+    """Two jobs run, a wide and two narrow ones wait: run times change nothing of what is seen."""
+    seen, sizes = [], (2, 1, 4, 1, 1)
+    for run_times in ((50, 40, 30, 20, 10), (60, 1, 60, 1, 9)):
+        shapes = enumerate(zip(run_times, sizes, strict=True), 1)
+        jobs = [swf_line(number, 0, run, size) for number, (run, size) in shapes]
+        (tmp_path / "log.swf").write_text(swf_text(*jobs))
+        log = str(tmp_path / "log.swf")
+        env = SchedulingEnv(log=log, jobs=5, window=3, flat=True, walltime="requested", **EVERY)
+        seen.append(env.reset()[0].tolist())
         env.close()
-    assert (seen[0] == seen[1]).all()
+    assert seen[0] == seen[1]
+    assert seen[0][0] == pytest.approx(scale(60))
