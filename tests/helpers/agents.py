@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -21,41 +22,48 @@ from batsched_py.environments import (
     Start,
 )
 
-ARRANGEMENTS = ["submission", "ends", "sjf", "expansion_factor"]
+DEFAULT = Encoder()
 
 
-def make_agent(decides: Any, seed: int = 0, hidden: tuple[int, ...] = (), **of: Any) -> Agent:
-    """Return an agent with random weights; ``of`` are fields of the encoder, and ``network``."""
-    network = of.pop("network", "kernel")
-    encoder = Encoder(**of)
+def make_agent(
+    decides: Any, seed: int, *hidden: int, encoder: Encoder = DEFAULT, **of: Any
+) -> Agent:
+    """Return an agent with random weights, and hidden layers of these widths."""
+    is_mlp = of.get("network") == "mlp"
     window, nb_features = encoder.shape
-    nb_inputs = len(encoder.machine_features) + nb_features * (window if network == "mlp" else 1)
-    nb_outputs = decides.count_actions(window) if network == "mlp" else 1
+    nb_inputs = len(encoder.machine_features) + nb_features * (window if is_mlp else 1)
+    widths = nb_inputs, *hidden, decides.count_actions(window) if is_mlp else 1
     draw = np.random.default_rng(seed).standard_normal
-    shapes = pairwise([nb_inputs, *hidden, nb_outputs])
-    layers = [Layer.of(draw((before, after)), draw(after)) for before, after in shapes]
-    return Agent(decides=decides, encoder=encoder, network=network, layers=layers)
+    layers = [Layer.of(draw(shape), draw(shape[1])) for shape in pairwise(widths)]
+    return Agent(decides=decides, encoder=encoder, layers=layers, **of)
 
 
-def encoders() -> st.SearchStrategy[dict[str, Any]]:
-    """Return fields of an encoder."""
-    return st.fixed_dictionaries(
-        {
-            "window": st.sampled_from([1, 4, 64]),
-            "features": st.lists(st.sampled_from(sorted(JOB_FEATURES)), unique=True, min_size=1),
-            "machine_features": st.lists(st.sampled_from(sorted(MACHINE_FEATURES)), unique=True),
-            "arrangement": st.sampled_from(ARRANGEMENTS),
-        }
-    ).map(lambda of: {name: tuple(v) if isinstance(v, list) else v for name, v in of.items()})
+def encoders() -> st.SearchStrategy[Encoder]:
+    """Any encoder."""
+    return st.builds(
+        Encoder,
+        window=st.sampled_from([1, 4, 64]),
+        features=names(JOB_FEATURES),
+        machine_features=names(MACHINE_FEATURES),
+        arrangement=st.sampled_from(["submission", "ends", "sjf", "expansion_factor"]),
+    )
+
+
+def names(known: Iterable[str]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from([*known]), min_size=1, unique=True).map(tuple)
 
 
 @st.composite
 def agents(draw: st.DrawFn) -> Agent:
     """Any agent."""
-    heads = st.builds(Head, st.booleans(), st.booleans())
     kinds = st.sampled_from([Backfill(), Backfill("ljf"), Start(), Order(), Priority()])
-    decides = draw(st.one_of(kinds, heads))
+    decides = draw(kinds | st.builds(Head, st.booleans(), st.booleans()))
     networks = {Order: ["mlp"], Priority: ["kernel"]}.get(type(decides), ["kernel", "mlp"])
-    of = draw(encoders()) | {"network": draw(st.sampled_from(networks))}
-    hidden = draw(st.sampled_from([(), (3,), (4, 2)]))
-    return make_agent(decides, draw(st.integers(0, 99)), hidden, **of)
+    return make_agent(
+        decides,
+        draw(st.integers(0, 99)),
+        *draw(st.sampled_from([(), (3,), (4, 2)])),
+        encoder=draw(encoders()),
+        network=draw(st.sampled_from(networks)),
+        activation=draw(st.sampled_from(["relu", "tanh"])),
+    )

@@ -20,7 +20,7 @@ SCHEDULE = ["job_id", "submission_time", "starting_time", "finish_time", "alloca
 @pytest.mark.parametrize("users", ["rigid", "feedback"])
 @pytest.mark.parametrize("decides", [Backfill(), Priority()])
 def test_the_same_schedule(tmp_path: Path, decides: Any, users: str) -> None:
-    make_agent(decides, 3, (4,)).save(tmp_path / "agent.json")
+    make_agent(decides, 3, 4).save(tmp_path / "agent.json")
     options = {"weights": str(tmp_path / "agent.json")}
     settings: dict[str, Any] = {"users": users, "scheduler_options": options}
     easy = simulate("sample", first=600, users=users)

@@ -44,14 +44,9 @@ def test_a_policy_runs_or_refuses_before_it_begins(name: str, preset: str) -> No
         }
     )
     frame.attrs = {"MaxProcs": 8}
+    options = {"scheduler_options": OPTIONS.get(name, {})}
     try:
-        result = simulate(
-            frame,
-            scheduler=Watched,
-            scheduler_options=OPTIONS.get(name, {}),
-            rules=preset,
-            progress=False,
-        )
+        result = simulate(frame, scheduler=Watched, rules=preset, progress=False, **options)
     except UsageError:
         assert preset != "default"
         assert not began

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from batsched_py.environments import Agent, Observation, Start, load_agent
+from batsched_py.environments import Agent, Encoder, Observation, Start, load_agent
 from batsched_py.errors import InputError
 from every_policy import AGENT
 from helpers.agents import agents, make_agent
@@ -29,7 +29,8 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, agent: Agent) -> N
 
 
 def test_the_best_allowed_action() -> None:
-    agent = make_agent(Start(), window=3, features=("size",), machine_features=())
+    encoder = Encoder(window=3, features=("size",), machine_features=())
+    agent = make_agent(Start(), 1, encoder=encoder)
     jobs, nothing = np.array([[0.1], [0.9], [0.5]], np.float32), np.empty(0, np.float32)
     (weight,), bias = agent.layers[0].weights[0], agent.layers[0].biases[0]
     rated = [size * weight + bias for size in (0.1, 0.9, 0.5, 0.0)]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from batsched_py import Decision, Job, Machine, WaitingQueue
-from batsched_py.environments import JOB_FEATURES, MACHINE_FEATURES, Encoder, SchedulingEnv
+from batsched_py.environments import JOB_FEATURES, Encoder, SchedulingEnv
 from batsched_py.model.queue.orders import find_order
 from batsched_py.schedulers.easy import Easy, shadow_time_and_extra_nodes
 from batsched_py.units import MONTH
@@ -21,8 +21,6 @@ from helpers.agents import encoders
 from helpers.logs import swf_line, swf_text
 from together import checks
 from together.worlds import World, worlds
-
-EVERY = {"features": tuple(JOB_FEATURES), "machine_features": tuple(MACHINE_FEATURES)}
 
 
 def scale(seconds: float) -> float:
@@ -89,29 +87,26 @@ def check(
 TIMES = [0.0, 1e-9, 1.0, 3600.0, 1e7, 1e10, inf]
 
 
-@given(st.data(), encoders())
-def test_any_queue(data: st.DataObject, of: dict[str, Any]) -> None:
-    encoder, machine = Encoder(**of), Machine(data.draw(st.sampled_from([1, 9])))
-    queue, now = WaitingQueue(), data.draw(st.sampled_from(TIMES[:-1]))
-    shape = st.tuples(st.integers(1, machine.nb_processors), st.sampled_from(TIMES))
+@given(st.data(), encoders(), st.sampled_from([1, 9]), st.sampled_from(TIMES[:-1]))
+def test_any_queue(data: st.DataObject, encoder: Encoder, nb: int, now: float) -> None:
+    machine, queue = Machine(nb), WaitingQueue()
+    shape = st.tuples(st.integers(1, nb), st.sampled_from(TIMES))
     for number, (size, estimate) in enumerate(data.draw(st.lists(shape, min_size=1, max_size=12))):
         submit = data.draw(st.sampled_from([0.0, now / 2, now]))
         queue.append(Job(f"w0!{number}", number, size, None, estimate, submit, {}))
         if len(queue) > 1 and data.draw(st.integers(0, 4)) == 0:
             queue.remove(data.draw(st.sampled_from(list(queue))))
     shadow_time = data.draw(st.sampled_from([-inf, 0.0, now, now + 5.0, inf]))
-    extra = data.draw(st.integers(0, machine.nb_processors))
-    reserved = data.draw(st.sampled_from(list(queue))), shadow_time, extra
-    check(encoder, now, queue, machine, reserved)
+    first, extra = data.draw(st.sampled_from(list(queue))), data.draw(st.integers(0, nb))
+    check(encoder, now, queue, machine, (first, shadow_time, extra))
 
 
 @settings(
     max_examples=max(8, settings().max_examples // 4), suppress_health_check=list(HealthCheck)
 )
 @given(worlds(policy="easy"), encoders())
-def test_all_that_a_policy_meets(world: World, of: dict[str, Any]) -> None:
+def test_all_that_a_policy_meets(world: World, encoder: Encoder) -> None:
     """On machines with outages, partitions and sleeping processors."""
-    encoder = Encoder(**of | EVERY)
 
     class Looks(Easy):
         def schedule(self, now: float, queue: Any, machine: Any) -> Iterator[Decision]:
@@ -129,8 +124,8 @@ def test_run_times_are_not_seen(tmp_path: Path) -> None:
         shapes = enumerate(zip(run_times, sizes, strict=True), 1)
         jobs = [swf_line(number, 0, run, size) for number, (run, size) in shapes]
         (tmp_path / "log.swf").write_text(swf_text(*jobs))
-        log = str(tmp_path / "log.swf")
-        env = SchedulingEnv(log=log, jobs=5, window=3, flat=True, walltime="requested", **EVERY)
+        settings = {"log": str(tmp_path / "log.swf"), "jobs": 5, "walltime": "requested"}
+        env = SchedulingEnv(**settings, window=3, flat=True, features=tuple(JOB_FEATURES))
         seen.append(env.reset()[0].tolist())
         env.close()
     assert seen[0] == seen[1]
