@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,52 +37,39 @@ def test_the_best_allowed_action() -> None:
         assert agent.choose(Observation(jobs, nothing, allowed, 0.0)) == best
 
 
-def changed(*keys: Any, to: Any) -> str:
-    """Return the file with one value changed."""
-    inside = content = deepcopy(json.loads(TEXT))
-    for key in keys[:-1]:
-        inside = inside[key]
-    inside[keys[-1]] = to
-    return json.dumps(content)
-
-
-MLP = changed("decides", to={"type": "Priority"}).replace('"note"', '"network": "mlp", "note"')
-TWO_OUTPUTS = {"weights": [[1, 2]] * 4, "biases": [0, 0]}
-
-
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("old", "new", "message"),
     [
-        ("", "not JSON"),
-        (TEXT[:90], "not JSON"),
-        ("PK\x03\x04", "not JSON"),
-        ("[]", "Expected `object`"),
-        ("{}", "missing required field"),
-        (TEXT.replace('"note"', '"layers": [], "note"'), "layers"),
-        (changed("layer", to=[]), "`layer`"),
-        (changed("layers", to=[]), "layers of shape none"),
-        (changed("layers", 0, to=TWO_OUTPUTS), "last with 1 outputs"),
-        (changed("layers", 0, "weights", to=[]), r"rows of \[\] weights"),
-        (changed("layers", 0, "weights", 1, to=[1, 2]), r"rows of \[1, 2\] weights"),
-        (changed("layers", 0, "biases", to=[float("nan")]), "not JSON"),
-        (changed("layers", 0, "biases", to=[10**400]), "number"),
-        (changed("layers", 0, "biases", to=[None]), r"layers\[0\]\.biases\[0\]"),
-        (changed("encoder", "features", to=["size"]), "first with 2 inputs"),
-        (changed("encoder", "features", to=["sizes"]), "did you mean 'size'"),
-        (changed("encoder", "features", to=["size"] * 2), "each once"),
-        (changed("encoder", "machine_features", to=["fre"]), "'fre'"),
-        (changed("encoder", "window", to=0), r"encoder\.window"),
-        (changed("encoder", "window", to=10**9), r"encoder\.window"),
-        (changed("encoder", "arrangement", to="end"), "submission, ends"),
-        (changed("decides", "type", to="Backfil"), "Backfil"),
-        (changed("decides", "order", to="sfj"), "sfj"),
-        (changed("decides", to={"type": "Order"}), "Order: expected mlp"),
-        (MLP, "Priority: expected kernel"),
+        (TEXT, "", "not JSON"),
+        (TEXT, TEXT[:90], "not JSON"),
+        (TEXT, "PK\x03\x04", "not JSON"),
+        (TEXT, "[]", "Expected `object`"),
+        (TEXT, "{}", "missing required field"),
+        ('"note"', '"layers": [], "note"', "layers"),
+        ('"note"', '"layer": [], "note"', "`layer`"),
+        ("[0.1]}", "[0.1, 0.2]}", r"rows of \[1\] weights and 2 biases"),
+        ("[[-1.0], [0.5], [2.0], [0.1]]", "[]", r"rows of \[\] weights"),
+        ("[0.5]", "[0.5, 1]", r"rows of \[1, 2\] weights"),
+        ("[0.5]", "[NaN]", "not JSON"),
+        ("[0.5]", "[1e999]", "out of range"),
+        ("[0.5]", "[null]", r"layers\[0\]\.weights\[1\]\[0\]"),
+        (', "log_size"', "", "first with 3 inputs, the last with 1 outputs"),
+        ('"log_size"', '"log_siz"', "did you mean 'log_size'"),
+        ('"log_size"', '"log_wait"', "each once"),
+        ('["free"]', '["fre"]', "'fre'"),
+        ('"window": 16', '"window": 0', r"encoder\.window"),
+        ('"window": 16', '"window": 1000000000', r"encoder\.window"),
+        ('"window": 16', '"arrangement": "end"', "submission, ends"),
+        ('"Backfill"', '"Backfil"', "Backfil"),
+        ('"Backfill"', '"Backfill", "order": "sfj"', "sfj"),
+        ('"Backfill"', '"Order"', "Order: expected mlp"),
+        ('"Backfill"}', '"Priority"}, "network": "mlp"', "Priority: expected kernel"),
     ],
 )
-def test_malformed_files(tmp_path: Path, content: str, message: str) -> None:
+def test_malformed_files(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = tmp_path / "my_agent.json"
-    path.write_text(content)
+    assert old in TEXT
+    path.write_text(TEXT.replace(old, new))
     with pytest.raises(InputError, match=f"my_agent.json.*{message}"):
         load_agent(path)
     done = simulate(tmp_path, "-O", "weights=my_agent.json")
