@@ -27,7 +27,9 @@ model = "rigid"
 first = 1_000_000"""
 """Logs with zero-length jobs without request, and policies that plan with limits: all jobs."""
 SHORT = {"long_weeks": 1, "edge_weeks": 0.5, "weeks": 4}
+AGENT = Path(__file__).with_name("helpers") / "agent.json"
 OPTIONS: dict[str, dict[str, Any]] = {
+    "agent": {"weights": str(AGENT)},
     "grid": {"scenario": "multi_site"},
     "population": {"file": "population.toml"},
     "resampled": SHORT,

@@ -18,6 +18,7 @@ from batsched_py.environments import (
     Layer,
     Order,
     Priority,
+    SchedulingEnv,
     Start,
     make_policy,
 )
@@ -140,3 +141,18 @@ def test_an_environment_is_the_policy(choice: Choice, data: st.DataObject, kind:
     assert own is not None
     assert own.jobs_csv() == result.jobs_csv()
     assert sum(rewards) == pytest.approx(reward, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("users", [RIGID, "feedback"])
+@pytest.mark.parametrize("choice", ["Backfill", "Head"])
+def test_behind_a_socket(choice: str, users: str) -> None:
+    """The same as with the embedded simulator, also after an open episode."""
+    played = []
+    for backend in ("embedded", "socket"):
+        env = SchedulingEnv(choice, log="sample", jobs=150, users=users, backend=backend)
+        env.reset(seed=2)
+        rewards, result = play(env, Hashed(), options={"start": 600, "seed": 3})
+        assert result is not None
+        played.append([result.jobs_csv(), sum(rewards)])
+    assert played[0] == [played[1][0], pytest.approx(played[1][1], rel=1e-9)]

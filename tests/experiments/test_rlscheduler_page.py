@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from batsched_py.environments import Encoder, Head, Observation
 from batsched_py.model.queue.orders import find_order
+from batsched_py.schedulers.agent.choices import Asker
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, starts, workload
 from batsched_studies.filled_page import read_data
@@ -47,3 +52,29 @@ def test_the_shadow_time_is_that_of_the_choice() -> None:
     jobs = [J(0, 2, 3, 10), J(0, 1, 6), J(1, 4, 5), J(3, 1, 6)]
     policy = CommittedHead(find_order("fcfs"), backfills=True)
     assert starts(run(workload(jobs, 4), policy)) == [0, 0, 9, 3]
+
+
+SHAPES = st.tuples(st.integers(0, 9), st.integers(1, 8), st.integers(1, 100), st.integers(1, 4000))
+
+
+@given(
+    st.lists(SHAPES, min_size=2, max_size=40, unique_by=lambda shape: shape[3]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_head_that_is_committed(
+    shapes: list[tuple[int, int, int, int]], backfills: bool, each_event: bool
+) -> None:
+    """An agent that chooses the shortest job, with commitment, gives the schedule of the study."""
+    jobs = [J(10 * submit, size, run_time, limit) for submit, size, run_time, limit in shapes]
+
+    def answer(seen: Observation) -> int:
+        return int(np.where(seen.mask, seen.jobs[:, 0], np.inf).argmin())
+
+    asker = Asker(Encoder(window=len(jobs), features=("log_estimate",)), answer)
+    policies = (
+        Head(commit=True, backfill=backfills).make_policy(asker),
+        CommittedHead(find_order("sjf"), backfills=backfills),
+    )
+    own, study = (starts(run(workload(jobs, 8), each, each_event=each_event)) for each in policies)
+    assert own == study

@@ -69,8 +69,8 @@ def play(env: SchedulingEnv, rule: Rule, **reset: Any) -> tuple[list[float], Res
     """Return the rewards of an episode and its result, None if it was cut off."""
     results: list[Result] = []
 
-    def keep(resolved: Any) -> None:
-        results.append(execute_unguarded(resolved))
+    def keep(resolved: Any, **options: Any) -> None:
+        results.append(execute_unguarded(resolved, **options))
 
     with patch.object(scheduling_env, "execute_unguarded", keep):
         _, info = env.reset(**reset)

@@ -21,6 +21,7 @@ from batsched_py.workload.logs.clock import find_clock
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_py.workload.logs.swf import SwfLog, read_swf
 from batsched_py.workload.machine_file import read_machine
+from every_policy import OPTIONS
 from helpers.calling import call
 
 Job = tuple[str, float, int, float, float | None, str | None]
@@ -166,7 +167,8 @@ def replay(
 @pytest.mark.parametrize("policy", sorted(list_names(SCHEDULERS)))
 def test_a_replay_gives_the_same_schedule(tmp_path: Path, policy: str, machine: str | None) -> None:
     """Under every policy, with and without partitions, unless the log says that it may not."""
-    settings: dict[str, Any] = {"scheduler": policy, "first": 60}
+    options = OPTIONS.get(policy, {})
+    settings: dict[str, Any] = {"scheduler": policy, "scheduler_options": options, "first": 60}
     settings["users"] = "feedback" if machine in (None, "whole nodes") else "rigid"
     if policy == "grid":
         if machine is not None:

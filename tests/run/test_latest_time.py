@@ -24,6 +24,7 @@ from batsched_py.plugins.plugins import SCHEDULERS, list_names
 from batsched_py.simulator.external_events import read_events, read_generic_events
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_file import read_machine
+from every_policy import OPTIONS
 from helpers.endless import Users
 from helpers.logs import swf_line, swf_text
 from helpers.partitions import entry
@@ -148,4 +149,5 @@ def test_a_walltime_may_be_of_any_length(policy: str) -> None:
         for n in range(6)
     ]
     workload = Workload(name="x", nb_res=2, jobs=jobs, profiles={"p": COMPUTES})
-    assert simulate(workload, scheduler=policy).table.ran.all()
+    result = simulate(workload, scheduler=policy, scheduler_options=OPTIONS.get(policy, {}))
+    assert result.table.ran.all()

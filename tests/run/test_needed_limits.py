@@ -15,6 +15,7 @@ from batsched_py.plugins.plugins import SCHEDULERS, list_names, load
 from batsched_py.run.result import Result
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
+from every_policy import OPTIONS
 from helpers.endless import Users
 from helpers.logs import swf_line, swf_text
 from helpers.partitions import entry, partition
@@ -43,8 +44,9 @@ def test_a_policy_runs_or_refuses_before_it_begins(name: str, preset: str) -> No
         }
     )
     frame.attrs = {"MaxProcs": 8}
+    options = {"scheduler_options": OPTIONS.get(name, {})}
     try:
-        result = simulate(frame, scheduler=Watched, rules=preset, progress=False)
+        result = simulate(frame, scheduler=Watched, rules=preset, progress=False, **options)
     except UsageError:
         assert preset != "default"
         assert not began
@@ -105,7 +107,8 @@ def noted(result: Result, text: str) -> bool:
 @pytest.mark.parametrize("policy", sorted(list_names(SCHEDULERS)))
 def test_reservations_are_followed_or_noted(policy: str) -> None:
     """A policy says that it reads them if and only if they change what it does."""
-    settings: dict[str, Any] = {"scheduler": policy}
+    options = OPTIONS.get(policy, {})
+    settings: dict[str, Any] = {"scheduler": policy, "scheduler_options": options}
     if policy == "grid":
         settings["sites"] = "4"
     asked = simulate(with_extras({}, {"reserved_start": 200}, {"reserved_end": 500}), **settings)

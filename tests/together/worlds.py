@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 from hypothesis import strategies as st
+from msgspec import json
 
 from batsched_py import Result, Workload, simulate
 from batsched_py.errors import BatschedError
@@ -29,6 +30,7 @@ from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.load import load_workload
 from batsched_py.workload.logs.sample_log import SAMPLE_LOG
 from every_policy import OPTIONS, POPULATION
+from helpers.agents import agents
 
 POLICIES = sorted(plugins.list_names(SCHEDULERS))
 ACTING = f"{Path(__file__).with_name('acting_users.py')}:Acting"
@@ -288,6 +290,8 @@ def needed_options(name: str) -> dict[str, Any]:
 def options_of(draw: st.DrawFn, group: str, name: str) -> dict[str, Any]:
     """Up to three options with other values than the default, and those that are needed."""
     options = needed_options(name)
+    if name == "agent":
+        options["weights"] = _write(json.encode(draw(agents())).decode())
     values = _values(group, name) if name != RIGID else {}
     free = sorted(option for option, some in values.items() if some and option not in options)
     for option in draw(st.lists(st.sampled_from(free), max_size=3, unique=True)) if free else []:

@@ -218,14 +218,14 @@ ORDERS: dict[str, Order] = {
     "ffia": FixedOrder(lambda job: job.size * job.estimate),
     "largest_area": FixedOrder(lambda job: -job.size * job.estimate),
     "smith": FixedOrder(_largest_smith_ratio),
-    "expansion_factor": ClockOrder(partial(expansion_factor, _SHORTEST)),
-    "bounded_expansion_factor": ClockOrder(partial(expansion_factor, 10.0)),
-    "wfp3": ClockOrder(_wfp3),
-    "unicep": ClockOrder(_unicep),
     "f1": _learned(lambda estimate, size: _log10(estimate) * size, 8.70e2),
     "f2": _learned(lambda estimate, size: sqrt(estimate) * size, 2.56e4),
     "f3": _learned(lambda estimate, size: estimate * size, 6.86e6),
     "f4": _learned(lambda estimate, size: estimate * sqrt(size), 5.30e5),
+    "expansion_factor": ClockOrder(partial(expansion_factor, _SHORTEST)),
+    "bounded_expansion_factor": ClockOrder(partial(expansion_factor, 10.0)),
+    "wfp3": ClockOrder(_wfp3),
+    "unicep": ClockOrder(_unicep),
 }
 """Queue orders by name; estimates stand for run times."""
 

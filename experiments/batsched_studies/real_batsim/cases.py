@@ -94,6 +94,7 @@ _COMPUTE = ["compute", "uneven", "total", "delay", "composed", "failing"]
 _COMMUNICATE = ["communicating", "matrix", "composed"]
 _WEEK = {"weeks": 1, "edge_weeks": 1, "long_weeks": 3}
 _MANY_USERS: dict[str, Any] = {"users": "site", "user_options": {"weeks": 3}}
+_AGENT = str(studies_folder() / "learning" / "agents" / "sample" / "priority_rigid_slowdown_1.json")
 _POPULATION = str(studies_folder() / "real_batsim" / "population.toml")
 
 _SIMULATED = (
@@ -126,6 +127,7 @@ _SIMULATED = (
         },
     ),
     _policy("fair_share"),
+    _policy("agent", "linear priorities", scheduler_options={"weights": _AGENT}),
     _grid("each at home", scenario="local"),
     _grid("shared", scenario="sharing"),
     _grid("spread", scenario="multi_site", overhead=0.3),
