@@ -17,6 +17,7 @@ import pandas as pd
 from batsched_py.figures.chart_files import write_chart
 from batsched_py.files.readers import csv_rows, read_text, read_toml
 from batsched_py.support import palette
+from batsched_studies.learning.report import draw_policies
 from batsched_studies.shutdown.report import draw_savings
 
 HERE = Path(__file__).parent
@@ -291,6 +292,14 @@ def draw_other_schedulers() -> Any:
     return _below(alt.hconcat(*panels).resolve_scale(y="shared"))
 
 
+def draw_learning() -> Any:
+    """Draw the slowdown of policies compared with EASY, by log and users."""
+    rows = read_numbers("learning", "policies").query("policy != 'FCFS' and n > 0")
+    rows = rows[~rows["policy"].str.contains("held|naive")]
+    panels = [draw_policies(of).properties(title=log, width=230) for log, of in rows.groupby("log")]
+    return _below(alt.hconcat(*panels))
+
+
 def draw_shutdown() -> Any:
     """Draw energy saved against the time for waking, by log and size of the machine."""
     return _below(draw_savings(read_numbers("shutdown", "cases")))
@@ -337,6 +346,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "grid": draw_grid,
     "impatience": draw_impatience,
     "league": draw_league,
+    "learning": draw_learning,
     "other_schedulers": draw_other_schedulers,
     "replay_feedback": draw_replay_feedback,
     "resampling": draw_resampling,

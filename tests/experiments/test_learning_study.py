@@ -100,7 +100,7 @@ def of(runs: list[dict[str, Any]]) -> Report:
 def test_verdicts_on_made_up_runs() -> None:
     made = of(made_up())
     answers = {verdict.claim: verdict.holds for verdict in made.verdicts}
-    better = f"{AGENT}: its mean slowdown is lower than that of SJF, {{}} users"
+    better = f"{AGENT}: its mean slowdown is lower than that of EASY, {{}} users"
     assert answers[better.format("rigid")] is True
     assert answers[better.format("feedback")] is None
     gamed = "The reward {} prefers a policy that holds jobs back and ends fewer, rigid users"
@@ -113,7 +113,7 @@ def test_verdicts_on_made_up_runs() -> None:
 
 def test_who_does_less_is_not_better() -> None:
     answers = {verdict.claim: verdict.holds for verdict in of(made_up(ended=0.9)).verdicts}
-    assert answers[f"{AGENT}: its mean slowdown is lower than that of SJF, rigid users"] is False
+    assert answers[f"{AGENT}: its mean slowdown is lower than that of EASY, rigid users"] is False
 
 
 # Training

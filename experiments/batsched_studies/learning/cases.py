@@ -15,8 +15,13 @@ from batsched_py.report.kit import Interval
 from batsched_py.support.statistics import student
 from batsched_studies.learning.trainings import LOGS
 
-BASE = "SJF"
-"""The policy with which others are compared: EASY with the shortest job first."""
+BASE = "EASY"
+"""The policy with which others are compared."""
+SJF = "SJF"
+"""EASY with the shortest job first: a heuristic that nobody learned."""
+LOG, SHARE, PLAIN = "log", "share", "plain"
+"""How a quantity is compared: by the change of the geometric mean or of the mean, in per cent, or
+by the difference."""
 LOOPS = ("rigid", "feedback", "adjusted")
 TRAIN, TEST = "train", "test"
 HELD = "SJF, held"
@@ -57,21 +62,37 @@ def select(runs: pd.DataFrame, loop: str, policy: str, column: str, part: str = 
     return own.pivot_table(index="week", columns="agent", values=column).dropna()
 
 
-def compare(ours: pd.DataFrame, base: pd.DataFrame, *, ratio: bool = False) -> Interval:
+def compare(ours: pd.DataFrame, base: pd.DataFrame, kind: str = PLAIN) -> Interval:
     """Return the mean difference over weeks and agents, in pairs of the same weeks.
 
-    ``base`` may have several agents too, whose mean counts. With ``ratio``, it is the change of the
-    geometric mean in per cent.
+    ``base`` may have several agents too, whose mean counts. ``kind`` is one of :data:`LOG`,
+    :data:`SHARE` and :data:`PLAIN`.
     """
     if ours.empty or base.empty:
         return kit.UNKNOWN
-    if ratio:
+    if kind == LOG:
         ours, base = ours.map(log), base.map(log)
+    if kind == SHARE:
+        whole = float(base.to_numpy().mean()) / 100
+        ours, base = ours / whole, base / whole
     found = cross(ours.sub(base.mean(axis=1), axis=0).dropna().to_numpy())
-    if not ratio:
+    if kind != LOG:
         return found
     value, low, high = (100 * (exp(end) - 1) for end in (found.value, found.low, found.high))
     return Interval(value, low, high, found.nb)
+
+
+def compare_policies(
+    runs: pd.DataFrame,
+    loop: str,
+    pair: tuple[str, str],
+    column: str,
+    kind: str = PLAIN,
+    part: str = TEST,
+) -> Interval:
+    """Return :func:`compare` of a column of a policy and another one, in this order."""
+    ours, base = (select(runs, loop, policy, column, part) for policy in pair)
+    return compare(ours, base, kind)
 
 
 def cross(differences: Any) -> Interval:
@@ -107,10 +128,6 @@ def find_learned(policies: Iterable[str]) -> list[str]:
 
 def is_gated(runs: pd.DataFrame, loop: str, policy: str) -> bool:
     """Return whether a policy does less than EASY in the week: fewer jobs, or less work."""
-    return any(
-        compare(
-            select(runs, loop, policy, column), select(runs, loop, "EASY", column), ratio=True
-        ).below(0)
-        is True
-        for column in ("nb_ended", "work")
-    )
+    pair = (policy, BASE)
+    changes = (compare_policies(runs, loop, pair, name, SHARE) for name in ("nb_ended", "work"))
+    return any(change.below(0) for change in changes)

@@ -17,15 +17,15 @@ from batsched_studies.learning import cases as c
 
 TEXTS = Texts(Path(__file__).parent)
 _SHOWN = {
-    "slowdown": True,
-    "nb_ended": True,
-    "work": True,
-    "lateness": False,
-    "response": False,
-    "longest_wait": True,
-    "worst_user": True,
+    "slowdown": c.LOG,
+    "nb_ended": c.SHARE,
+    "work": c.SHARE,
+    "lateness": c.PLAIN,
+    "response": c.PLAIN,
+    "longest_wait": c.LOG,
+    "worst_user": c.LOG,
 }
-"""The quantities of a policy, and whether their changes are in per cent; others are in hours."""
+"""The quantities of a policy, and how they are compared; differences are in hours."""
 _COLOURS = dict(zip(c.LOOPS, (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True))
 
 
@@ -55,20 +55,14 @@ def compare_policies(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for loop in c.LOOPS:
         for policy in c.list_policies(runs):
             row: dict[str, Any] = {"loop": loop, "policy": policy}
-            for name, ratio in _SHOWN.items():
-                sides = (c.select(runs, loop, which, name) for which in (policy, c.BASE))
-                change = c.compare(*sides, ratio=ratio)
+            for name, kind in _SHOWN.items():
+                change = c.compare_policies(runs, loop, (policy, c.BASE), name, kind)
                 row |= kit.cells(change, name, f"{name}_low", f"{name}_high", nb="n")
-            row["gap"] = _find_gap(runs, loop, policy)
+            trained = (policy, c.BASE), "slowdown", c.LOG, c.TRAIN
+            row["gap"] = c.compare_policies(runs, loop, *trained).value
             row["gated"] = "yes" if c.is_gated(runs, loop, policy) else "no"
             if row["n"]:
                 yield row
-
-
-def _find_gap(runs: pd.DataFrame, loop: str, policy: str) -> float:
-    """Return the change of the slowdown on the weeks of the training, in per cent."""
-    sides = (c.select(runs, loop, which, "slowdown", c.TRAIN) for which in (policy, c.BASE))
-    return c.compare(*sides, ratio=True).value
 
 
 def compare_loops(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -85,7 +79,7 @@ def compare_loops(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
                 both = ours[loop].div(ours["rigid"]).dropna()
                 one = both.iloc[:, :1] * 0 + 1
                 yield {"policy": policy, "loop": loop} | kit.cells(
-                    c.compare(both, one, ratio=True), nb="n"
+                    c.compare(both, one, c.LOG), nb="n"
                 )
 
 
@@ -97,25 +91,24 @@ def compare_trainings(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
             if other != policy:
                 row: dict[str, Any] = {"loop": loop, "policy": policy}
                 for name in ("slowdown", "response"):
-                    sides = (c.select(runs, loop, which, name) for which in (policy, other))
-                    change = c.compare(*sides, ratio=_SHOWN[name])
+                    change = c.compare_policies(runs, loop, (policy, other), name, _SHOWN[name])
                     row |= kit.cells(change, name, f"{name}_low", f"{name}_high", nb="n")
                 yield row
 
 
 def compare_rewards(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield what each reward gives a policy that holds long jobs back, against the base."""
+    """Yield what each reward gives a policy that holds long jobs back, compared with SJF."""
     for policy in c.list_policies(runs):
         for loop in c.LOOPS if policy.startswith((c.HELD, "start")) else ():
             for column, name in c.REWARDS.items():
-                sides = (c.select(runs, loop, which, column) for which in (policy, c.BASE))
-                change = c.compare(*sides)
-                ended = (c.select(runs, loop, which, "nb_ended") for which in (policy, c.BASE))
+                pair = (policy, c.SJF)
+                change = c.compare_policies(runs, loop, pair, column)
+                ended = c.compare_policies(runs, loop, pair, "nb_ended", c.SHARE)
                 yield {
                     "reward": name,
                     "loop": loop,
                     "policy": policy,
-                    "ended": c.compare(*ended, ratio=True).value,
+                    "ended": ended.value,
                     "prefers": {True: "yes", False: "no", None: "inconclusive"}[change.above(0)],
                 } | kit.cells(change, nb="n")
 
@@ -123,21 +116,13 @@ def compare_rewards(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def judge_claims(log: str, runs: pd.DataFrame) -> Iterator[Verdict]:
     """Yield a verdict on each claim for which a log has runs."""
     policies = c.list_policies(runs)
-    for policy in c.find_learned(policies):
-        for loop in c.LOOPS:
-            sides = (c.select(runs, loop, which, "slowdown") for which in (policy, c.BASE))
-            change = c.compare(*sides, ratio=True)
-            gated = c.is_gated(runs, loop, policy)
-            better = False if gated else change.below(0)
-            yield TEXTS.verdict(
-                "better",
-                better,
-                log,
-                policy=policy,
-                loop=loop,
-                effect=str(change),
-                found=TEXTS["gated"] if gated else "",
-            )
+    for policy, loop, base in product(c.find_learned(policies), c.LOOPS, (c.BASE, c.SJF)):
+        change = c.compare_policies(runs, loop, (policy, base), "slowdown", c.LOG)
+        gated = c.is_gated(runs, loop, policy)
+        holds = False if gated else change.below(0)
+        values: dict[str, Any] = {"policy": policy, "loop": loop, "base": base}
+        values["found"] = TEXTS["gated"] if gated else ""
+        yield TEXTS.verdict("better", holds, log, effect=str(change), **values)
     for row in compare_trainings(runs):
         change = kit.from_cells(pd.Series(row), "slowdown", "slowdown_low", "slowdown_high", nb="n")
         yield TEXTS.verdict("training", change.below(0), log, effect=str(change), **row)
@@ -155,7 +140,7 @@ def judge_claims(log: str, runs: pd.DataFrame) -> Iterator[Verdict]:
 
 def draw_policies(rows: pd.DataFrame) -> kit.Chart:
     """Draw the change of the slowdown of each policy, a colour for each kind of users."""
-    title = "slowdown against SJF (%)"
+    title = "slowdown compared with EASY (%)"
     shown = rows[rows["policy"] != c.BASE]
     base = alt.Chart(shown).encode(
         y=alt.Y("policy:N", title=None, sort=list(shown["policy"].unique())),
