@@ -163,7 +163,7 @@ class Episodes:
 
     >>> episode = Episodes(jobs=100, reward="wait", log="sample").at(0)
     >>> reward, result = episode.measure("easy", order="sjf")
-    >>> round(reward + result.metrics["mean_waiting_time"], 9)
+    >>> round(float(reward + result.metrics["mean_waiting_time"]), 9)
     0.0
     """
 

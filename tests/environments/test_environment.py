@@ -117,8 +117,8 @@ def test_errors_of_the_simulation_reach_the_step() -> None:
     ("wrong", "message"),
     [
         ({"choice": "Backfil"}, "did you mean 'Backfill'"),
-        ({"windows": 3}, "did you mean 'window'"),
-        ({"horizons": 3}, "did you mean 'horizon'"),
+        ({"windows": 3}, "keyword argument 'windows'"),
+        ({"horizons": 3}, "keyword argument 'horizons'"),
         ({"jobs": 0}, "jobs=0"),
         ({"jobs": 2.5}, "jobs=2.5"),
         ({"jobs": "5"}, "jobs=5"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from batsched_py.environments import Encoder, Head, Observation
 from batsched_py.model.queue.orders import find_order
-from batsched_py.schedulers.agent.choices import Asker
+from batsched_py.schedulers.agent.choices import Asker, make_asking_policy
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import run, starts, workload
 from batsched_studies.filled_page import read_data
@@ -73,7 +73,7 @@ def test_a_head_that_is_committed(
 
     asker = Asker(Encoder(window=len(jobs), features=("log_estimate",)), answer)
     policies = (
-        Head(commit=True, backfill=backfills).make_policy(asker),
+        make_asking_policy(Head(commit=True, backfill=backfills), asker),
         CommittedHead(find_order("sjf"), backfills=backfills),
     )
     own, study = (starts(run(workload(jobs, 8), each, each_event=each_event)) for each in policies)

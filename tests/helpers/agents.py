@@ -21,6 +21,7 @@ from batsched_py.environments import (
     Priority,
     Start,
 )
+from batsched_py.schedulers.agent.choices import count_actions
 
 DEFAULT = Encoder()
 
@@ -32,7 +33,7 @@ def make_agent(
     is_mlp = of.get("network") == "mlp"
     window, nb_features = encoder.shape
     nb_inputs = len(encoder.machine_features) + nb_features * (window if is_mlp else 1)
-    widths = nb_inputs, *hidden, decides.count_actions(window) if is_mlp else 1
+    widths = nb_inputs, *hidden, count_actions(decides, window) if is_mlp else 1
     draw = np.random.default_rng(seed).standard_normal
     layers = [Layer.of(draw(shape), draw(shape[1])) for shape in pairwise(widths)]
     return Agent(decides=decides, encoder=encoder, layers=layers, **of)
