@@ -218,8 +218,12 @@ class _HeadPolicy(_AskingPolicy):
         super().__init__(self._reserve, self)
         self._asker, self._choice = asker, choice
         self._chosen: Job | None = None
-        self._reserved: Job | None = None  # the job of the reservation that was made last
-        self._until = -inf
+        self._until: float | None = None  # as of the choice
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[d.Decision]:
+        if self._chosen is not None and self._chosen.state is not WAITING:  # maybe withdrawn
+            self._chosen = self._until = None
+        return super().schedule(now, queue, machine)
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
         return _Asked(queue, lambda: self._choose(now), queue.first_to_backfill)
@@ -227,12 +231,14 @@ class _HeadPolicy(_AskingPolicy):
     def _choose(self, now: float) -> Job | None:
         queue, chosen = self._queue, self._chosen
         if len(queue) < 2:
-            self._chosen = queue.head
+            chosen = queue.head
         elif not self._choice.commit or chosen is None or chosen.state is not WAITING:
             scene = self._asker.encoder.look(now, queue, self._machine)
             every = np.ones(len(scene.jobs), np.bool_)
-            self._chosen = self._asker.ask_for_job(scene, every, wait=None)
-        return self._chosen
+            chosen = self._asker.ask_for_job(scene, every, wait=None)
+        if chosen is not self._chosen:
+            self._chosen, self._until = chosen, None
+        return chosen
 
     def _reserve(self, head: Job, machine: Site) -> tuple[float, int]:
         """Return shadow time and extra nodes; -inf and 0 let no job overtake."""
@@ -240,8 +246,7 @@ class _HeadPolicy(_AskingPolicy):
             return -inf, 0
         if not self._choice.commit:
             return shadow_time_and_extra_nodes(head, machine)
-        if head is not self._reserved:
-            self._reserved = head
+        if self._until is None:
             self._until = nextafter(shadow_time_and_extra_nodes(head, machine)[0], -inf)
         return self._until, 0
 
