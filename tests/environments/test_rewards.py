@@ -9,11 +9,19 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_twins import busy_worlds, episode_of, few, users  # type: ignore[import-not-found]
 
 from batsched_py import Result
 from batsched_py.environments import Backfill, Episode, Episodes
-from helpers.answering import first_allowed, make_environment, play, policy_of
+from helpers.answering import (
+    busy_worlds,
+    episode_of,
+    few,
+    first_allowed,
+    make_environment,
+    play,
+    policy_of,
+    users,
+)
 
 METRICS = {"slowdown": "mean_bounded_slowdown", "wait": "mean_waiting_time"}
 

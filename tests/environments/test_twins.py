@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.environments import (
     Agent,
     Backfill,
     Encoder,
-    Episode,
     Head,
     Layer,
     Order,
@@ -22,41 +20,23 @@ from batsched_py.environments import (
     Start,
     make_policy,
 )
-from batsched_py.errors import InputError, UsageError
 from batsched_py.schedulers.agent.choices import Choice
 from helpers.answering import (
     Hashed,
     Rule,
+    busy_worlds,
+    episode_of,
+    few,
     first_allowed,
     last_allowed,
     make_environment,
     play,
     policy_of,
+    users,
 )
-from together.worlds import ACTING, RIGID, World, worlds
+from together.worlds import RIGID, World
 
-few = settings(
-    max_examples=max(8, settings().max_examples // 4), suppress_health_check=list(HealthCheck)
-)
 ORDERS = ["lcfs", "sjf", "widest", "expansion_factor"]
-
-
-def busy_worlds(**of: Any) -> st.SearchStrategy[World]:
-    drawn = worlds(policy="easy", **of).map(lambda world: replace(world, policy_options={}))
-    return drawn.filter(lambda world: world.nb_jobs > 3 and world.nodes > 1)
-
-
-def users() -> st.SearchStrategy[str]:
-    return st.sampled_from([RIGID, "feedback", ACTING])
-
-
-def episode_of(world: World, reward: Any = "wait") -> Episode:
-    """Return a world as an episode; one whose options do not go together is left out."""
-    try:
-        return Episode(start=0, run=world.resolve(), reward=reward, begin=0.0, end=float("inf"))
-    except (UsageError, InputError):
-        assume(False)
-        raise
 
 
 def check_twin(world: World, policy: Any, twin: str, **options: Any) -> None:

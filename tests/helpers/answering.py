@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from hypothesis import HealthCheck, assume, settings
+from hypothesis import strategies as st
 
 from batsched_py import Result
 from batsched_py.environments import Encoder, SchedulingEnv, scheduling_env
 from batsched_py.environments.episodes import Episode
+from batsched_py.errors import InputError, UsageError
 from batsched_py.run.simulate import execute_unguarded
 from batsched_py.schedulers.agent.choices import Asker, Choice, make_asking_policy
+from together.worlds import ACTING, RIGID, World, worlds
+
+few = settings(
+    max_examples=max(8, settings().max_examples // 4), suppress_health_check=list(HealthCheck)
+)
 
 Rule = Callable[[np.ndarray[Any, Any]], int]
 """Returns an action for a mask of the allowed ones."""
@@ -36,6 +45,24 @@ class Hashed:
         self.nb += 1
         allowed = mask.nonzero()[0]
         return int(allowed[self.nb * 7919 % 10007 % len(allowed)])
+
+
+def busy_worlds(**of: Any) -> st.SearchStrategy[World]:
+    drawn = worlds(policy="easy", **of).map(lambda world: replace(world, policy_options={}))
+    return drawn.filter(lambda world: world.nb_jobs > 3 and world.nodes > 1)
+
+
+def users() -> st.SearchStrategy[str]:
+    return st.sampled_from([RIGID, "feedback", ACTING])
+
+
+def episode_of(world: World, reward: Any = "wait") -> Episode:
+    """Return a world as an episode; one whose options do not go together is left out."""
+    try:
+        return Episode(start=0, run=world.resolve(), reward=reward, begin=0.0, end=float("inf"))
+    except (UsageError, InputError):
+        assume(False)
+        raise
 
 
 def policy_of(choice: Choice, rule: Rule, **encoder: Any) -> Callable[[], Any]:
