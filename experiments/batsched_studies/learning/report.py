@@ -22,7 +22,7 @@ _SHOWN = {
     "work": c.SHARE,
     "lateness": c.PLAIN,
     "response": c.PLAIN,
-    "longest_wait": c.LOG,
+    "longest_wait": c.SHARE,  # it may be 0
     "worst_user": c.LOG,
 }
 """The quantities of a policy, and how they are compared; differences are in hours."""
