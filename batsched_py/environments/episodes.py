@@ -220,7 +220,8 @@ class Episodes:
 
     def draw(self, random: np.random.Generator) -> Episode:
         """Return an episode at a random place, whose users have a random seed."""
-        return self.at(int(random.choice(self.starts)), int(random.integers(2**32)))
+        start = self.starts[int(random.integers(len(self.starts)))]
+        return self.at(start, int(random.integers(2**32)))
 
     def at(self, start: int, seed: int = 0) -> Episode:
         """Return the episode that begins at a place of :attr:`starts`.

@@ -123,7 +123,7 @@ def test_a_training_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("GENERATIONS", 2), ("CHECKPOINTS", 2), ("CANDIDATES", 4), ("EPISODES", 1)):
         monkeypatch.setattr(t, name, size)
     training = t.Training(log="sample", users="rigid", reward="naive", decides="start", seed=1)
-    first, again = (t.train(training, 5, {}) for _ in range(2))
+    first, again = (t.train(training, 5) for _ in range(2))
     assert first == again
     assert len(first.layers[0].weights) == t.count_weights("start")
 

@@ -40,8 +40,6 @@ class Asker:
 
     def __init__(self, encoder: Encoder, answer: Answer) -> None:
         self.encoder, self._answer = encoder, answer
-        self.nb_asked = 0
-        """Number of actions that were chosen among several."""
         self.nb_invalid = 0
         """Number of actions that were not allowed, and replaced."""
 
@@ -54,7 +52,6 @@ class Asker:
         allowed = mask.nonzero()[0]
         if len(allowed) == 1:
             return int(allowed[0])
-        self.nb_asked += 1
         action = int(self._answer(self.encoder.encode(scene, mask)))
         if 0 <= action < len(mask) and mask[action]:
             return action

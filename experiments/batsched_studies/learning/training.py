@@ -77,18 +77,18 @@ def count_weights(decides: str) -> int:
     return 5 if decides == "priority" else encoder.shape[1] + len(encoder.machine_features)
 
 
-def train(training: Training, weeks: int, settings: dict[str, Any]) -> Agent:
+def train(training: Training, weeks: int) -> Agent:
     """Return the agent that was trained on the first ``weeks`` of a log.
 
-    ``settings`` are further ones of the simulations. Each training takes the same number of
-    episodes. The last tenth of the weeks only chooses among checkpoints of the search.
+    Each training takes the same number of episodes. The last tenth of the weeks only chooses among
+    checkpoints of the search.
     """
     with extra("evolve"):
         import cma
 
     reward = OF_TRAINING[training.reward]
-    options = {"log": training.log, "users": training.users, **settings}
-    episodes = Episodes(reward=reward, days=DAYS, warm_up=WARM_UP, horizon="end", **options)
+    place: dict[str, Any] = {"days": DAYS, "warm_up": WARM_UP, "horizon": "end"}
+    episodes = Episodes(reward=reward, log=training.log, users=training.users, **place)
     split = round((1 - LAST) * weeks) * DAYS
     places = [start for start in episodes.starts if start + DAYS <= split]
     last = [start for start in episodes.starts if split <= start <= (weeks - 1) * DAYS]

@@ -49,5 +49,5 @@ def train_to_file(name: str, training: Training) -> None:
     """Train an agent, unless its file is there."""
     file = HERE / "agents" / name / f"{training.name}.json"
     if not is_file(file):
-        train(training, LOGS[name].weeks, {}).save(file)
+        train(training, LOGS[name].weeks).save(file)
         print(file, flush=True)
