@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from numpy.typing import ArrayLike
 
 from batsched_py.files.readers import read_toml
 from batsched_py.report.document import Column, Figure, Part, Report, Table, Verdict
+from batsched_py.report.kit.selection import slug
 from batsched_py.report.kit.tables import Rows, sections, table
 from batsched_py.support.statistics import compare_published
+
+Of = TypeVar("Of")
 
 
 def read_published(folder: Path) -> dict[str, Any]:
@@ -100,6 +103,13 @@ class Texts:
         shown = self.columns(key) if columns is None else columns
         return table(name or key, title, rows, shown, note, marks)
 
+    def tables(
+        self, log: str, rows: Mapping[str, Iterable[Mapping[str, Any]]]
+    ) -> Iterator[Table | None]:
+        """Yield the tables of a log from their rows, by key; ``{log}`` in a text is the log."""
+        for key, of_table in rows.items():
+            yield self.table(key, list(of_table), slug(key, log), log=log)
+
     def title(self, figure: str, /, **values: Any) -> str:
         """Return the title of a figure from the file."""
         return self._figures[figure]["title"].format(**values)
@@ -155,3 +165,16 @@ class Texts:
         made = Report(*head, tuple(sections(parts)), tuple(verdicts), summary, tuple(terms), answer)
         there = figure in {of.name for of in made.figures}
         return msgspec.structs.replace(made, figure=figure if there else "")
+
+    def report_by_log(
+        self,
+        logs: Mapping[str, Of],
+        make_parts: Callable[[str, Of], Iterable[Part | None]],
+        judge_claims: Callable[[str, Of], Iterable[Verdict]],
+        summary: str,
+        title: str,
+    ) -> Report:
+        """Return a report with a section and verdicts for each log, from the runs by log."""
+        parts = ((log, make_parts(log, runs)) for log, runs in logs.items())
+        judged = (verdict for log, runs in logs.items() for verdict in judge_claims(log, runs))
+        return self.report(parts, judged, summary if logs else "No run has finished yet.", title)

@@ -42,9 +42,8 @@ _WHOLE = ("wait", "awrt", "slowdown", "lateness", "delay", "away", "spread", "ut
 def make_tables(runs: site_runs.SiteRuns) -> Iterator[Table | None]:
     """Yield the tables of a log: all grid sites together, waits, work and assignments."""
     log = runs.log
-    yield TEXTS.table("whole", list(_whole(runs)), slug("whole", log), log=log)
-    yield TEXTS.table("waits", list(_waits(runs)), slug("waits", log), log=log)
-    yield TEXTS.table("work", list(_work(runs)), slug("work", log), log=log)
+    rows = {"whole": _whole(runs), "waits": _waits(runs), "work": _work(runs)}
+    yield from TEXTS.tables(log, rows)
     found = [site_runs.compute_changes(runs, replay) for replay in runs.list_replays()]
     each = pd.concat(found) if found else pd.DataFrame()
     longer = [(at, "change") for at, change in enumerate(each.get("change", ())) if change > 0]

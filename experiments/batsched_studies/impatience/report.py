@@ -20,10 +20,8 @@ from batsched_studies.impatience.claims import judge_claims
 def report(results: CampaignResults) -> Report:
     """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     logs = c.read(results.runs)
-    parts = ((log, _parts(log, runs)) for log, runs in logs.items())
-    judged = (verdict for log, runs in logs.items() for verdict in judge_claims(log, runs))
-    summary = TEXTS["summary"].format(runs=len(results.runs)) if logs else TEXTS["nothing"]
-    made = TEXTS.report(parts, judged, summary, results.title)
+    summary = TEXTS["summary"].format(runs=len(results.runs))
+    made = TEXTS.report_by_log(logs, _parts, judge_claims, summary, results.title)
     return msgspec.structs.replace(made, cautions=tuple(_cautions(logs)))
 
 
@@ -43,9 +41,8 @@ def _cautions(logs: Mapping[str, Runs]) -> Iterator[str]:
 
 def _parts(log: str, runs: Runs) -> Iterator[Table | Figure | None]:
     yield draw_policies(log, runs)
-    yield TEXTS.table("cases", list(_cases(runs)), kit.slug("cases", log), log=log)
-    yield TEXTS.table("pairs", list(_pairs(runs)), kit.slug("pairs", log), log=log)
-    yield TEXTS.table("pilot", list(_pilot(log, runs)), kit.slug("pilot", log), log=log)
+    rows = {"cases": _cases(runs), "pairs": _pairs(runs), "pilot": _pilot(log, runs)}
+    yield from TEXTS.tables(log, rows)
 
 
 def _cases(runs: Runs) -> Iterator[dict[str, Any]]:

@@ -31,23 +31,16 @@ _COLOURS = dict(zip(c.LOOPS, (palette.BLACK, palette.BLUE, palette.ORANGE), stri
 
 def report(results: CampaignResults) -> Report:
     """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
-    logs = c.read(results.runs)
-    parts = ((log, _parts(log, runs)) for log, runs in logs.items())
-    judged = (verdict for log, runs in logs.items() for verdict in judge_claims(log, runs))
-    summary = TEXTS["summary"].format(runs=len(results.runs)) if logs else TEXTS["nothing"]
-    return TEXTS.report(parts, judged, summary, results.title)
+    summary = TEXTS["summary"].format(runs=len(results.runs))
+    return TEXTS.report_by_log(c.read(results.runs), _parts, judge_claims, summary, results.title)
 
 
 def _parts(log: str, runs: pd.DataFrame) -> Iterator[Table | Figure | None]:
     policies = list(compare_policies(runs))
     yield TEXTS.figure("policies", draw_policies(pd.DataFrame(policies)), kit.slug("figure", log))
-    for key, rows in (
-        ("policies", policies),
-        ("kept", list(compare_loops(runs))),
-        ("training", list(compare_trainings(runs))),
-        ("rewards", list(compare_rewards(runs))),
-    ):
-        yield TEXTS.table(key, rows, kit.slug(key, log), log=log)
+    rows = {"policies": policies, "kept": compare_loops(runs)}
+    rows |= {"training": compare_trainings(runs), "rewards": compare_rewards(runs)}
+    yield from TEXTS.tables(log, rows)
 
 
 def compare_policies(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:

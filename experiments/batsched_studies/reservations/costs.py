@@ -50,12 +50,12 @@ class Case:
         return self.with_it.change(name, self.without)
 
 
-def read(results: CampaignResults) -> list[tuple[str, Runs]]:
+def read(results: CampaignResults) -> dict[str, Runs]:
     """Read the runs of a campaign, log by log; empty if no run has finished."""
     if results.runs.empty:
-        return []
+        return {}
     frame = results.runs.assign(log=results.runs["log"].map(kit.log_name))
-    return [(log, of_log) for (log,), of_log in Runs(frame, QUANTITIES).groups("log")]
+    return {log: of_log for (log,), of_log in Runs(frame, QUANTITIES).groups("log")}
 
 
 def find_cases(runs: Runs, axis: str) -> Iterator[Case]:

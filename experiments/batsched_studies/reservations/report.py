@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
@@ -19,16 +19,9 @@ from batsched_studies.reservations.costs import LIMITS, OTHERS, REQUEST, Case, f
 def report(results: CampaignResults) -> Report:
     """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     logs = read(results)
-    parts = ((log, _parts(log, runs)) for log, runs in logs)
-    judged = (verdict for log, runs in logs for verdict in judge_claims(log, runs))
-    return TEXTS.report(parts, judged, _summary(logs), results.title)
-
-
-def _summary(logs: Sequence[tuple[str, Runs]]) -> str:
-    if not logs:
-        return "No run has finished yet."
-    asked = any(runs.labels(REQUEST) for _, runs in logs)
-    return TEXTS["reservations" if asked else "limits"]
+    asked = any(runs.labels(REQUEST) for runs in logs.values())
+    summary = TEXTS["reservations" if asked else "limits"]
+    return TEXTS.report_by_log(logs, _parts, judge_claims, summary, results.title)
 
 
 def _parts(log: str, runs: Runs) -> Iterator[Table | Figure | None]:

@@ -23,11 +23,8 @@ _SHOWN += (c.CHANGE, c.SWITCHES, c.ADDED, c.WAKING, c.REST, "late", "work")
 
 def report(results: CampaignResults) -> Report:
     """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
-    logs = c.read(results.runs)
-    parts = ((log, _parts(log, runs)) for log, runs in logs.items())
-    judged = (verdict for log, runs in logs.items() for verdict in judge_claims(log, runs))
-    summary = TEXTS["summary"].format(runs=len(results.runs)) if logs else TEXTS["nothing"]
-    return TEXTS.report(parts, judged, summary, results.title)
+    summary = TEXTS["summary"].format(runs=len(results.runs))
+    return TEXTS.report_by_log(c.read(results.runs), _parts, judge_claims, summary, results.title)
 
 
 def _parts(log: str, runs: Runs) -> Iterator[Table | Figure | None]:
@@ -43,14 +40,10 @@ def _parts(log: str, runs: Runs) -> Iterator[Table | Figure | None]:
     if switched:
         chart = draw_savings(pd.DataFrame(switched).assign(log=log))
         yield TEXTS.figure("savings", chart, kit.slug("figure_savings", log), log=log)
-    for key, of_table in (
-        ("bases", [row for row in rows if row["idle_time"] == inf]),
-        ("savings", switched),
-        ("waits", switched),
-        ("reacting", reacting),
-        ("pilot", [row | theirs for row in switched if (theirs := _find_pilot(log, row))]),
-    ):
-        yield TEXTS.table(key, of_table, kit.slug(key, log), log=log)
+    bases = [row for row in rows if row["idle_time"] == inf]
+    pilot = [row | theirs for row in switched if (theirs := _find_pilot(log, row))]
+    of_tables = {"bases": bases, "savings": switched, "waits": switched}
+    yield from TEXTS.tables(log, of_tables | {"reacting": reacting, "pilot": pilot})
 
 
 def _cells(found: Mapping[str, Interval]) -> dict[str, Any]:

@@ -21,28 +21,17 @@ from batsched_users.behaviour.levers import LEVERS
 def report(results: CampaignResults) -> Report:
     """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     logs = cases.read(results.runs)
-    judged = (verdict for log, runs in logs.items() for verdict in judge_claims(log, runs))
-    parts = (
-        (log, (*make_tables(log, runs), *draw_figures(log, runs))) for log, runs in logs.items()
-    )
-    summary = "No run has finished yet."
-    if logs:
-        scarce = cases.describe_scarcity(next(iter(logs.values())))
-        summary = TEXTS["summary"].format(runs=len(results.runs), scarce=scarce)
-    return TEXTS.report(parts, judged, summary, results.title)
+    scarce = cases.describe_scarcity(next(iter(logs.values()))) if logs else ""
+    summary = TEXTS["summary"].format(runs=len(results.runs), scarce=scarce)
+    return TEXTS.report_by_log(logs, _parts, judge_claims, summary, results.title)
 
 
-def make_tables(log: str, runs: Runs) -> Iterator[Table | None]:
-    """Yield the tables of a log: rebound, savings, effects on users, and effort."""
-    for key, rows in (
-        ("rebound", list(_rebound(runs))),
-        ("own", list(_own(runs))),
-        ("savings", list(_savings(runs))),
-        ("users", list(_users(runs))),
-        ("bases", list(_bases(runs))),
-        ("effort", list(_effort(runs))),
-    ):
-        yield TEXTS.table(key, rows, kit.slug(key, log), log=log)
+def _parts(log: str, runs: Runs) -> Iterator[Table | Figure | None]:
+    rows = {"rebound": _rebound(runs), "own": _own(runs), "savings": _savings(runs)}
+    rows |= {"users": _users(runs), "bases": _bases(runs), "effort": _effort(runs)}
+    yield from TEXTS.tables(log, rows)
+    yield _savings_figure(log, runs)
+    yield _day_figure(log, runs)
 
 
 def _rebound(runs: Runs) -> Iterator[dict[str, Any]]:
@@ -122,12 +111,6 @@ def _effort(runs: Runs) -> Iterator[dict[str, Any]]:
 
 _COLOURS = dict(zip(c.LOOPS, (palette.BLACK, palette.BLUE, palette.ORANGE), strict=True))
 _WHO = {"no lever": palette.BLACK, "all delay": palette.VERMILION, "all renounce": palette.BLUE}
-
-
-def draw_figures(log: str, runs: Runs) -> Iterator[Figure | None]:
-    """Yield the figures of a log: the savings of each lever, and the work by hour of the day."""
-    yield _savings_figure(log, runs)
-    yield _day_figure(log, runs)
 
 
 def _savings_figure(log: str, runs: Runs) -> Figure | None:
