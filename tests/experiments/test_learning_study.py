@@ -103,7 +103,7 @@ def test_verdicts_on_made_up_runs() -> None:
     better = f"{AGENT}: its mean slowdown is lower than that of EASY, {{}} users"
     assert answers[better.format("rigid")] is True
     assert answers[better.format("feedback")] is None
-    gamed = "The reward {} prefers a policy that holds jobs back and ends fewer, rigid users"
+    gamed = "The reward {} prefers a policy that holds jobs back and ends fewer"
     assert answers[gamed.format("mean slowdown of ended jobs")] is True
     assert answers[gamed.format("wait")] is False
     frame = table_of(made, "kept_kth_sp2_1996_2_1_cln").frame

@@ -44,7 +44,10 @@ def _parts(log: str, runs: pd.DataFrame) -> Iterator[Table | Figure | None]:
 
 
 def compare_policies(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield a row for each policy and kind of users: its changes against :data:`cases.BASE`."""
+    """Yield a row for each policy and kind of users: its changes against :data:`cases.BASE`.
+
+    ``sjf`` is the change of the slowdown against :data:`cases.SJF`.
+    """
     for loop in c.LOOPS:
         for policy in c.list_policies(runs):
             row: dict[str, Any] = {"loop": loop, "policy": policy}
@@ -53,6 +56,8 @@ def compare_policies(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
                 row |= kit.cells(change, name, f"{name}_low", f"{name}_high", nb="n")
             trained = (policy, c.BASE), "slowdown", c.LOG, c.TRAIN
             row["gap"] = c.compare_policies(runs, loop, *trained).value
+            of_sjf = c.compare_policies(runs, loop, (policy, c.SJF), "slowdown", c.LOG)
+            row |= kit.cells(of_sjf, "sjf", "sjf_low", "sjf_high")
             row["gated"] = "yes" if c.is_gated(runs, loop, policy) else "no"
             if row["n"]:
                 yield row
@@ -107,9 +112,13 @@ def compare_rewards(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def judge_claims(log: str, runs: pd.DataFrame) -> Iterator[Verdict]:
-    """Yield a verdict on each claim for which a log has runs."""
-    policies = c.list_policies(runs)
-    for policy, loop, base in product(c.find_learned(policies), c.LOOPS, (c.BASE, c.SJF)):
+    """Yield a verdict on each claim for which a log has runs.
+
+    Agents with the reward ``naive`` have none: they only show what such a reward does.
+    """
+    learned = [of for of in c.find_learned(c.list_policies(runs)) if "naive" not in of]
+    rigid = [policy for policy in learned if " rigid," in policy]
+    for policy, loop, base in product(rigid, c.LOOPS, (c.BASE, c.SJF)):
         change = c.compare_policies(runs, loop, (policy, base), "slowdown", c.LOG)
         gated = c.is_gated(runs, loop, policy)
         holds = False if gated else change.below(0)
@@ -117,18 +126,19 @@ def judge_claims(log: str, runs: pd.DataFrame) -> Iterator[Verdict]:
         values["found"] = TEXTS["gated"] if gated else ""
         yield TEXTS.verdict("better", holds, log, effect=str(change), **values)
     for row in compare_trainings(runs):
+        if row["policy"] not in learned:
+            continue
         change = kit.from_cells(pd.Series(row), "slowdown", "slowdown_low", "slowdown_high", nb="n")
         yield TEXTS.verdict("training", change.below(0), log, effect=str(change), **row)
     rewards = list(compare_rewards(runs))
-    for loop, reward in product(c.LOOPS, c.REWARDS.values() if rewards else ()):
+    for reward in c.REWARDS.values() if rewards else ():
         gamed = [
-            row["policy"]
+            f"{row['policy']} ({row['loop']} users)"
             for row in rewards
-            if (row["reward"], row["loop"], row["prefers"]) == (reward, loop, "yes")
-            and row["ended"] < 0
+            if (row["reward"], row["prefers"]) == (reward, "yes") and row["ended"] < 0
         ]
         found = ", ".join(gamed) or "none"
-        yield TEXTS.verdict("gamed", bool(gamed), log, reward=reward, loop=loop, found=found)
+        yield TEXTS.verdict("gamed", bool(gamed), log, reward=reward, found=found)
 
 
 def draw_policies(rows: pd.DataFrame) -> kit.Chart:
