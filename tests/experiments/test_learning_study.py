@@ -84,6 +84,7 @@ def made_up(gain: float = 0.8, ended: float = 1.0) -> list[dict[str, Any]]:
             runs.append(row | {"policy": policy, "slowdown": base * (5 if held else 1)})
             if held:
                 runs[-1] |= {"slowdown_ended": 1.0, "nb_ended": 20.0, "reward_wait": -99.0}
+                runs[-1] |= {"reward_slowdown": week % 2 - 0.5 - base}
         for cell, seed in product(CELLS, range(1, 4)):
             options = json.dumps({"weights": f"agents/kth/{cell}_{seed}.json"})
             factor = (gain if loop == "rigid" else 1.0) * (1 + 0.001 * seed * (week % 2))
@@ -106,6 +107,7 @@ def test_verdicts_on_made_up_runs() -> None:
     gamed = "The reward {} prefers a policy that holds jobs back and ends fewer"
     assert answers[gamed.format("mean slowdown of ended jobs")] is True
     assert answers[gamed.format("wait")] is False
+    assert answers[gamed.format("slowdown")] is None
     frame = table_of(made, "kept_kth_sp2_1996_2_1_cln").frame
     row = one_row(frame, policy=AGENT, loop="feedback")
     assert row["ours"] == pytest.approx(25, rel=1e-3)

@@ -130,15 +130,20 @@ def judge_claims(log: str, runs: pd.DataFrame) -> Iterator[Verdict]:
             continue
         change = kit.from_cells(pd.Series(row), "slowdown", "slowdown_low", "slowdown_high", nb="n")
         yield TEXTS.verdict("training", change.below(0), log, effect=str(change), **row)
-    rewards = list(compare_rewards(runs))
-    for reward in c.REWARDS.values() if rewards else ():
-        gamed = [
-            f"{row['policy']} ({row['loop']} users)"
-            for row in rewards
-            if (row["reward"], row["prefers"]) == (reward, "yes") and row["ended"] < 0
-        ]
-        found = ", ".join(gamed) or "none"
-        yield TEXTS.verdict("gamed", bool(gamed), log, reward=reward, found=found)
+    held = [row for row in compare_rewards(runs) if row["policy"].startswith(c.HELD)]
+    for reward in c.REWARDS.values():
+        cases = {
+            f"{row['policy']}, {row['loop']} users": kit.from_cells(pd.Series(row), nb="n")
+            for row in held
+            if row["reward"] == reward and row["ended"] < 0
+        }
+        gamed = [case for case, change in cases.items() if change.above(0)]
+        unclear = [case for case, change in cases.items() if change.above(0) is None]
+        holds = True if gamed else None if unclear else False
+        if cases:
+            most = max(gamed or unclear or cases, key=lambda case: cases[case].low)
+            effect, found = f"{most}: {cases[most]}", "; ".join(gamed) or "none"
+            yield TEXTS.verdict("gamed", holds, log, effect=effect, reward=reward, found=found)
 
 
 def draw_policies(rows: pd.DataFrame) -> kit.Chart:
