@@ -36,7 +36,7 @@ from helpers.answering import (
 )
 from together.worlds import RIGID, World
 
-ORDERS = ["lcfs", "sjf", "widest", "expansion_factor"]
+ORDERS = ["fcfs", "lcfs", "sjf", "widest", "expansion_factor"]
 
 
 def check_twin(world: World, policy: Any, twin: str, **options: Any) -> None:
@@ -48,49 +48,44 @@ def check_twin(world: World, policy: Any, twin: str, **options: Any) -> None:
 
 
 @few
-@given(st.data(), st.sampled_from(["fcfs", *ORDERS]), st.sampled_from(["submission", *ORDERS]))
+@given(st.data(), st.sampled_from(ORDERS), st.sampled_from(ORDERS))
 def test_backfill_of_the_first_in_an_order(data: st.DataObject, order: str, behind: str) -> None:
     world = data.draw(busy_worlds(users=data.draw(users())))
-    policy = policy_of(Backfill(order), first_allowed, arrangement=behind)
-    second = "fcfs" if behind == "submission" else behind
-    check_twin(world, policy, "easy", order=order, backfill_order=second)
+    policy = policy_of(Backfill(order), first_allowed, behind)
+    check_twin(world, policy, "easy", order=order, backfill_order=behind)
 
 
 @few
-@given(st.data(), st.sampled_from(["submission", *ORDERS]))
+@given(st.data(), st.sampled_from(ORDERS))
 def test_the_first_in_an_order_is_head(data: st.DataObject, order: str) -> None:
     world = data.draw(busy_worlds(users=data.draw(users())))
-    policy = policy_of(Head(), first_allowed, arrangement=order)
-    name = "fcfs" if order == "submission" else order
-    check_twin(world, policy, "easy", order=name, backfill_order="fcfs")
+    policy = policy_of(Head(), first_allowed, order)
+    check_twin(world, policy, "easy", order=order, backfill_order="fcfs")
 
 
 @few
-@given(st.data(), st.sampled_from(["submission", *ORDERS]))
+@given(st.data(), st.sampled_from(ORDERS))
 def test_no_backfilling(data: st.DataObject, order: str) -> None:
     """Only on processors that do not sleep: EASY may wait rather than wake some."""
     world = data.draw(busy_worlds(users=data.draw(users()), sleeps=False))
-    name = "fcfs" if order == "submission" else order
-    policy = policy_of(Head(backfill=False), first_allowed, arrangement=order)
-    check_twin(world, policy, "list", order=name)
-    check_twin(world, policy_of(Backfill(name), last_allowed), "list", order=name)
+    policy = policy_of(Head(backfill=False), first_allowed, order)
+    check_twin(world, policy, "list", order=order)
+    check_twin(world, policy_of(Backfill(order), last_allowed), "list", order=order)
 
 
 @few
-@given(st.data(), st.sampled_from(["submission", *ORDERS]))
+@given(st.data(), st.sampled_from(ORDERS))
 def test_start_what_fits(data: st.DataObject, order: str) -> None:
     world = data.draw(busy_worlds(users=data.draw(users())))
-    policy = policy_of(Start(), first_allowed, arrangement=order)
-    name = "fcfs" if order == "submission" else order
-    check_twin(world, policy, "list", order=name, take="first_fit")
+    policy = policy_of(Start(), first_allowed, order)
+    check_twin(world, policy, "list", order=order, take="first_fit")
 
 
 @few
 @given(st.data(), st.integers(0, 4))
 def test_always_the_same_order(data: st.DataObject, at: int) -> None:
     world = data.draw(busy_worlds(users=data.draw(users())))
-    names = ("fcfs", *ORDERS)
-    check_twin(world, policy_of(Order(names), lambda mask: at), "easy", order=names[at])
+    check_twin(world, policy_of(Order(tuple(ORDERS)), lambda mask: at), "easy", order=ORDERS[at])
 
 
 @few

@@ -65,9 +65,10 @@ def episode_of(world: World, reward: Any = "wait") -> Episode:
         raise
 
 
-def policy_of(choice: Choice, rule: Rule, **encoder: Any) -> Callable[[], Any]:
-    """Return what makes a policy that answers by a rule, which sees 400 jobs."""
-    asked = Asker(Encoder(window=400, **encoder), lambda seen: rule(seen.mask))
+def policy_of(choice: Choice, rule: Rule, order: str = "fcfs") -> Callable[[], Any]:
+    """Return what makes a policy that answers by a rule, which sees 400 jobs in an order."""
+    arrangement = "submission" if order == "fcfs" else order
+    asked = Asker(Encoder(window=400, arrangement=arrangement), lambda seen: rule(seen.mask))
     return lambda: make_asking_policy(choice, asked)
 
 
