@@ -16,7 +16,7 @@ from batsched_py.report.kit.selection import slug
 from batsched_py.report.kit.tables import Rows, sections, table
 from batsched_py.support.statistics import compare_published
 
-Of = TypeVar("Of")
+OfLog = TypeVar("OfLog")
 
 
 def read_published(folder: Path) -> dict[str, Any]:
@@ -168,13 +168,16 @@ class Texts:
 
     def report_by_log(
         self,
-        logs: Mapping[str, Of],
-        make_parts: Callable[[str, Of], Iterable[Part | None]],
-        judge_claims: Callable[[str, Of], Iterable[Verdict]],
+        logs: Mapping[str, OfLog],
+        make_parts: Callable[[str, OfLog], Iterable[Part | None]],
+        judge_claims: Callable[[str, OfLog], Iterable[Verdict]],
         summary: str,
         title: str,
     ) -> Report:
-        """Return a report with a section and verdicts for each log, from the runs by log."""
+        """Return a report with a section and verdicts for each log, from the runs by log.
+
+        Without any log, the summary says that no run has finished yet.
+        """
         parts = ((log, make_parts(log, runs)) for log, runs in logs.items())
         judged = (verdict for log, runs in logs.items() for verdict in judge_claims(log, runs))
         return self.report(parts, judged, summary if logs else "No run has finished yet.", title)
