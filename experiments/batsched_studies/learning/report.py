@@ -44,10 +44,7 @@ def _parts(log: str, runs: pd.DataFrame) -> Iterator[Table | Figure | None]:
 
 
 def compare_policies(runs: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield a row for each policy and kind of users: its changes against :data:`cases.BASE`.
-
-    ``sjf`` is the change of the slowdown against :data:`cases.SJF`.
-    """
+    """Yield a row for each policy and kind of users: its changes against EASY, and against SJF."""
     for loop in c.LOOPS:
         for policy in c.list_policies(runs):
             row: dict[str, Any] = {"loop": loop, "policy": policy}
@@ -125,9 +122,7 @@ def judge_claims(log: str, runs: pd.DataFrame) -> Iterator[Verdict]:
         values: dict[str, Any] = {"policy": policy, "loop": loop, "base": base}
         values["found"] = TEXTS["gated"] if gated else ""
         yield TEXTS.verdict("better", holds, log, effect=str(change), **values)
-    for row in compare_trainings(runs):
-        if row["policy"] not in learned:
-            continue
+    for row in (row for row in compare_trainings(runs) if row["policy"] in learned):
         change = kit.from_cells(pd.Series(row), "slowdown", "slowdown_low", "slowdown_high", nb="n")
         yield TEXTS.verdict("training", change.below(0), log, effect=str(change), **row)
     held = [row for row in compare_rewards(runs) if row["policy"].startswith(c.HELD)]
