@@ -103,7 +103,7 @@ class Simulator:
             # number.
             FinishedJobs() if options.dynamic_jobs else [],
             energy=energy,
-            varying=varying,
+            sharing=sharing,
             any_size=self.is_batsim5,
         )
         self._later = self._load_workloads()
@@ -227,6 +227,8 @@ class Simulator:
             return events  # what happened while the scheduler was busy stays in order
         last: list[m.Event] = [event for event in events if type(event) is m.Notify]
         loose = [event for event in events if type(event) is not m.Notify]
+        if self.options.energy or self.options.switching:  # only an account of energy reorders ends
+            loose.sort(key=_find_name)
         self._random.shuffle(loose)
         events = loose + last
         cut = 1
@@ -264,6 +266,14 @@ def _check_one_core(platform: Platform) -> None:
             "where jobs share hosts (as always under Batsim 5) or energy is accounted for: "
             "give one host per core"
         )
+
+
+def _find_name(event: m.Event) -> tuple[str, str]:
+    """Return the kind of an event, and the job or the call that it is about."""
+    if isinstance(event, m.RequestedCall):
+        return event.tag, event.call_id or ""
+    assert isinstance(event, m.JobSubmitted | m.JobCompleted)
+    return event.tag, event.job_id
 
 
 _LOOSE = {m.JobSubmitted, m.JobCompleted, m.RequestedCall, m.Notify}

@@ -32,10 +32,9 @@ class Execution:
     """Starts and ends jobs on machines, and keeps how each job ended.
 
     The jobs go to ``finished``, in order of completion, rejection or withdrawal. A delay, and a
-    computation on hosts of its own with speeds that stay (not ``varying``), end at a time that is
-    known when they start; ``stepwise`` runs all others. ``energy``, if there is one, accounts for
-    all. A job may be given ``any_size``, as by Batsim 5: its executors take turns on the hosts that
-    it has.
+    computation on hosts that are not shared and have no account of ``energy``, end at a time that
+    is known when they start; ``stepwise`` runs all others. A job may be given ``any_size``, as by
+    Batsim 5: its executors take turns on the hosts that it has.
     """
 
     def __init__(
@@ -47,14 +46,15 @@ class Execution:
         finished: list[SimulatedJob] | FinishedJobs,
         *,
         energy: Energy | None = None,
-        varying: bool = False,
+        sharing: bool = False,
         any_size: bool = False,
     ) -> None:
         self.finished = finished
         self._any_size = any_size
         self._agenda, self._machines, self._stepwise = agenda, machines, stepwise
         self._energy = energy
-        self._varying = varying
+        self._sharing = sharing
+        self._varying = sharing or energy is not None
         self._speeds = ProcessorSpeeds(platform)
         self._with_cores = ProcessorSet.of(
             [at for at, host in enumerate(platform.hosts) if host.cores > 1]
@@ -170,6 +170,8 @@ class Execution:
         """
         now = self._agenda.now
         if job.state is not RUNNING or job.finish_time <= now:
+            return None
+        if not self._sharing and self._stepwise.has_no_work(job):  # Batsim 5 kills it
             return None
         progress = self._progress(job, now)
         computes = job.profile.is_parallel_task

@@ -309,6 +309,17 @@ def test_a_killed_job_frees_its_host_at_once() -> None:
     assert changes_told(scheduler) == [(5, "0", "2"), (13, "0", "0")]
 
 
+@pytest.mark.parametrize("options", [ENERGY, Options()], ids=["energy", "no energy"])
+def test_nothing_is_left_to_kill_of_a_job_without_work(
+    options: Options, ref_cluster: Platform
+) -> None:
+    """As in Batsim 4.2.0, it has ended by itself, even if the reply that starts it kills it."""
+    load = workload({"none": compute(0)}, job("a", "none"))
+    scheduler = Timetable({1: [execute("w0!a", "0"), kill("w0!a")]})
+    outcome = simulate(scheduler, load, options, ref_cluster)
+    assert ends(outcome) == {"a": ("SUCCESSFULLY", 1)}
+
+
 # Refused ------------------------------------------------------------------------------------------
 
 REFUSED: dict[str, tuple[dict[float, list[Make]], str]] = {

@@ -117,6 +117,12 @@ class StepwiseJobs:
         """Return whether a job is running step by step."""
         return job.description.id in self._running
 
+    def has_no_work(self, job: SimulatedJob) -> bool:
+        """Return whether a job is running that computes nothing, so it ends at this instant."""
+        profile = job.profile
+        computes = profile.body is None and profile.delay is None
+        return computes and profile.flops == 0 and self.is_running(job)
+
     def set_next_timer(self) -> None:
         """Set the timer of the next end of a parallel task.
 
