@@ -106,8 +106,9 @@ def find_misspelt(group: str, plugin: type[Any]) -> dict[str, str]:
     own = {name for kind in theirs for name, value in vars(kind).items() if callable(value)}
     found = {}
     for name in sorted(own - known):
-        close = get_close_matches(name, known - own, n=1, cutoff=0.85)
-        if close and not name.startswith("_"):
+        if name.startswith("_"):
+            continue
+        if close := get_close_matches(name, known - own, n=1, cutoff=0.85):
             found[name] = close[0]
     return found
 
