@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from measuring import Bench, Measured, SkippedError, cpu, row
 
@@ -42,24 +41,39 @@ class Played:
             self.env.episodes.at(start).measure("easy")
 
 
-def against_simulation(
-    choice: str, users: dict[str, str], action: Callable[[Played], Any], of: str
-) -> Callable[[Bench], Measured]:
-    """Return the measurement of episodes, or of resets, against EASY's simulation of them."""
+def in_ms(standard: float, seconds: float) -> str:
+    """Return what to note of episodes or resets: milliseconds of one."""
+    return f"{1e3 * seconds / PLACES:.1f} ms beside {1e3 * standard / PLACES:.1f}"
+
+
+def steps(choice: str, users: dict[str, str]) -> Callable[[Bench], Measured]:
+    """Return the measurement of episodes against EASY's simulation of them."""
 
     def measure(bench: Bench) -> Measured:
         played = Played(bench, choice, users)
-        number = played.nb_steps if of == "step" else PLACES
         return bench.paired(
             lambda: cpu(played.simulate),
-            lambda: cpu(lambda: action(played)),
-            lambda _, seconds: f"{1e6 * seconds / number:,.0f} us a {of}",
+            lambda: cpu(played.play),
+            lambda standard, seconds: (
+                f"{played.nb_steps / seconds:,.0f} steps a second; an episode "
+                + in_ms(standard, seconds)
+            ),
         )
 
     return measure
 
 
-def training(users: dict[str, str]) -> Callable[[Bench], Measured]:
+def resets(users: dict[str, str]) -> Callable[[Bench], Measured]:
+    """Return the measurement of resets, each up to its first choice, against EASY's simulation."""
+
+    def measure(bench: Bench) -> Measured:
+        played = Played(bench, "Backfill", users)
+        return bench.paired(lambda: cpu(played.simulate), lambda: cpu(played.reset), in_ms)
+
+    return measure
+
+
+def training(nb_envs: int, users: dict[str, str]) -> Callable[[Bench], Measured]:
     """Return the measurement of a step of MaskablePPO against one of an environment."""
 
     def measure(bench: Bench) -> Measured:
@@ -68,12 +82,17 @@ def training(users: dict[str, str]) -> Callable[[Bench], Measured]:
         except MissingExtraError as error:
             raise SkippedError(str(error)) from None
         played = Played(bench, "Backfill", users)
-        model = make_model(played.env)
+        model = make_model(played.env, nb_envs=nb_envs)
+
+        def update() -> None:
+            model.learn(STEPS_PER_UPDATE, reset_num_timesteps=False)  # episodes go on
+
         return bench.paired(
             lambda: cpu(played.play) / played.nb_steps,
-            lambda: cpu(lambda: model.learn(STEPS_PER_UPDATE)) / STEPS_PER_UPDATE,
-            lambda _, seconds: f"{1 / seconds:,.0f} steps a second",
-            rounds=1 if bench.quick else None,
+            lambda: cpu(update) / STEPS_PER_UPDATE,
+            lambda standard, seconds: (
+                f"{1 / seconds:,.0f} steps a second beside {1 / standard:,.0f}"
+            ),
         )
 
     return measure
@@ -83,11 +102,9 @@ for _name, _users in {"": {}, " with feedback": {"users": "feedback"}}.items():
     _end = "-feedback" if _users else ""
     for _choice in ("Backfill", "Start", "Head", "Order"):
         _what = f"episodes of {_choice}{_name}, against their simulation with EASY"
-        row(f"env-{_choice.lower()}{_end}", _what)(
-            against_simulation(_choice, _users, Played.play, "step")
-        )
-    row(f"env-reset{_end}", f"resets of Backfill{_name}, against the simulation")(
-        against_simulation("Backfill", _users, Played.reset, "reset")
-    )
-    _what = f"MaskablePPO in 8 environments{_name}, a step against one of Backfill"
-    row(f"ppo{_end}", _what)(training(_users))
+        row(f"env-{_choice.lower()}{_end}", _what)(steps(_choice, _users))
+    _what = f"resets of Backfill{_name}, against the simulation of the episodes"
+    row(f"env-reset{_end}", _what)(resets(_users))
+    for _nb_envs in (1, 8):
+        _what = f"MaskablePPO, {_nb_envs} x Backfill{_name}, a step against one of the environment"
+        row(f"ppo-{_nb_envs}{_end}", _what)(training(_nb_envs, _users))

@@ -127,6 +127,7 @@ def test_the_rows_are_measured_kept_and_shown(tmp_path: Path) -> None:
     page.write_text(f"before\n<!-- {NAME} -->\nold\n<!-- end of {NAME} -->\nafter\n")
     kept = tmp_path / "history.jsonl"
     wanted = ["floor-loop", "output", "campaign-sample", "campaign-bootstrap"]
+    wanted += ["env-order-feedback", "env-reset-feedback"]
     run = benchmarks("--quick", "--rounds", "1", "--keep", kept, "--page", page, *wanted, "curie")
     assert run.returncode == 0, run.stderr
     (entry,) = history.read_entries(kept)

@@ -15,6 +15,8 @@ import pytest
 pytest.importorskip("sb3_contrib", reason="needs the extra rl: make test-rl")
 
 import torch
+from environment_rows import training
+from measuring import Bench
 
 from batsched_py import simulate
 from batsched_py.environments import (
@@ -151,6 +153,11 @@ def test_rewards_are_shares_of_what_easy_gets() -> None:
         rewards.append(total)
     assert env.episode is not None
     assert rewards[1] == pytest.approx(rewards[0] / -env.episode.measure("easy").reward)
+
+
+@pytest.mark.slow
+def test_benchmarks_measure_training(tmp_path: Path) -> None:
+    assert training(2, {"users": "feedback"})(Bench(tmp_path, 1, quick=True)).ratio > 1
 
 
 def test_wrong_use() -> None:
