@@ -25,7 +25,7 @@ help:
 	@echo "make soak        run a million jobs with users, and a campaign that is killed all the time"
 	@echo "make every-policy run all policies and user models on all logs in SHARED"
 	@echo "make real        run the tests with Batsim, Docker, Compose and Slurm, as far as installed"
-	@echo "make test-rl     train an agent by MaskablePPO; installs torch: 5.5 GB, or a CPU build in .venv"
+	@echo "make test-rl     train an agent by MaskablePPO; installs torch, 5.5 GB unless a CPU build is in .venv"
 	@echo "make coverage    run the tests and say which lines none of them reaches"
 	@echo "make check       lint, types, import contracts, wording of pages and messages"
 	@echo "make format      format the code"

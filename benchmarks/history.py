@@ -25,7 +25,6 @@ TABLE = "the table of benchmarks"
 KEY = (
     *("start-help", "floor-loop", "floor-process", "curie-cpu", "messages", "feedback"),
     *("multifactor", "overload-conservative", "overload-dynp", "campaign-sample"),
-    *("env-backfill", "env-order", "env-reset", "ppo-8"),
 )
 """The rows that the page shows, in its order; the data have all."""
 CERTAIN = 0.05
