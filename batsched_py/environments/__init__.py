@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from batsched_py.environments.scheduling_env import SchedulingEnv
     from batsched_py.schedulers.agent.agent_policy import make_policy
     from batsched_py.schedulers.agent.choices import Backfill, Head, Order, Start
-    from batsched_py.schedulers.agent.encoder import Encoder, Observation
-    from batsched_py.schedulers.agent.features import JOB_FEATURES, MACHINE_FEATURES
+    from batsched_py.schedulers.agent.encoder import (
+        JOB_FEATURES,
+        MACHINE_FEATURES,
+        Encoder,
+        Observation,
+    )
     from batsched_py.schedulers.agent.networks import Agent, Layer, Priority, load_agent
 else:
     __getattr__, __dir__ = lazy_names(__name__, __file__)

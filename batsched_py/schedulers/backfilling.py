@@ -120,13 +120,17 @@ class Backfilling(Permission):
                     and (job.size <= extra or begins(job.size) + job.estimate <= horizon)
                 ),
             )
-        job = ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes)
+        job = self._choose(ranked, now, horizon, machine)
         if job is None:
             return None
         begin = now if machine.sleepers is None else machine.begins(job.size)
         if begin + job.estimate > horizon:
             self.extra_nodes -= job.size
         return Start(job)
+
+    def _choose(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Job | None:
+        """Return one of the jobs that may be backfilled: the first, if no subclass overrides it."""
+        return ranked.first_to_backfill(now, machine.free, horizon, self.extra_nodes)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         """Return the reason why ``job`` still waits after the pass at ``now``."""

@@ -7,6 +7,7 @@ which answers with the actions that it gets, and as the policy ``agent``, which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from batsched_py.model import decisions as d
 from batsched_py.model.job import WAITING, Job
 from batsched_py.model.queue.job_arrays import JobRows
 from batsched_py.model.queue.orders import RankedJobs, find_order
-from batsched_py.schedulers.agent.encoder import Encoder, Observation
+from batsched_py.schedulers.agent.encoder import Encoder, Observation, Scene
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation, shadow_time_and_extra_nodes
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from batsched_py.model.queue import WaitingQueue
     from batsched_py.model.site import Site
     from batsched_py.model.waiting_reason import WaitingReason
-    from batsched_py.schedulers.agent.features import Scene
 
 Answer = Callable[[Observation], int]
 """Returns the action of an agent that sees an observation."""
@@ -43,20 +43,19 @@ class Asker:
         self.nb_invalid = 0
         """Number of actions that were not allowed, and replaced."""
 
-    def ask(self, scene: Scene, mask: NDArray[np.bool_], *, may_wait: bool) -> int:
-        """Return an allowed action, shape of ``mask`` (A,).
+    def ask(self, scene: Scene, mask: NDArray[np.bool_], otherwise: int = 0) -> int:
+        """Return an action that ``mask`` allows, shape (A,).
 
-        ``may_wait``: the last action is to wait. For an action that is not allowed this is done,
-        or the first allowed one if waiting is not.
+        ``otherwise`` is the place, among the allowed actions, of the one that replaces others.
         """
         allowed = mask.nonzero()[0]
         if len(allowed) == 1:
             return int(allowed[0])
         action = int(self._answer(self.encoder.encode(scene, mask)))
-        if 0 <= action < len(mask) and mask[action]:
-            return action
-        self.nb_invalid += 1
-        return int(allowed[-1 if may_wait and mask[-1] else 0])
+        if not (0 <= action < len(mask) and mask[action]):
+            self.nb_invalid += 1
+            action = int(allowed[otherwise])
+        return action
 
     def ask_for_job(
         self, scene: Scene, allowed: NDArray[np.bool_], *, wait: bool | None
@@ -68,9 +67,8 @@ class Asker:
         nb_rows = self.encoder.window
         mask = np.zeros(nb_rows + (wait is not None), np.bool_)
         mask[: len(allowed)] = allowed
-        if wait is not None:
-            mask[nb_rows] = wait
-        action = self.ask(scene, mask, may_wait=wait is not None)
+        mask[nb_rows:] = bool(wait)
+        action = self.ask(scene, mask, -1 if wait else 0)
         if action == nb_rows:
             return None
         assert isinstance(scene.jobs, JobRows)
@@ -153,64 +151,45 @@ def make_asking_policy(choice: Choice, asker: Asker) -> Scheduler:
             return _StartPolicy(asker)
 
 
-class _AskingPolicy(Backfilling):
-    """A base class of policies that ask during a pass of EASY backfilling.
-
-    Each is an order of its own, with the jobs to choose from.
-    """
-
-    _queue: WaitingQueue
-    _machine: Site
-
-    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[d.Decision]:
-        """Start and backfill jobs, and ask on the way."""
-        self._queue, self._machine = queue, machine
-        return super().schedule(now, queue, machine)
-
-
-class _Asked:
-    """Jobs of which an agent chooses the head, or the one to backfill."""
-
-    def __init__(
-        self,
-        queue: WaitingQueue,
-        find_head: Callable[[], Job | None],
-        find_next: Callable[[float, int, float, int], Job | None],
-    ) -> None:
-        self._queue, self._find_head = queue, find_head
-        self.first_to_backfill = find_next
-
-    @property
-    def head(self) -> Job | None:
-        return self._find_head()
-
-    def __iter__(self) -> Iterator[Job]:
-        return iter(self._queue)
-
-
-class _BackfillPolicy(_AskingPolicy):
+class _BackfillPolicy(Backfilling):
     def __init__(self, asker: Asker, order: str) -> None:
-        super().__init__(easy_reservation(), order, self)
+        super().__init__(easy_reservation(), order, "fcfs")
         self._asker = asker
 
-    def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
-        return _Asked(queue, lambda: queue.head, self._choose)
+    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[d.Decision]:
+        self._queue = queue
+        return super().schedule(now, queue, machine)
 
-    def _choose(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
-        queue, head = self._queue, self.head
-        if queue.first_to_backfill(now, free, horizon, extra) is None:  # after most events
+    def _choose(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Job | None:
+        if super()._choose(ranked, now, horizon, machine) is None:  # after most events
             return None
+        head, extra = self.head, self.extra_nodes
         assert head is not None
-        scene = self._asker.encoder.look(now, queue, self._machine, (head, horizon, extra))
+        scene = self._asker.encoder.look(now, self._queue, machine, (head, horizon, extra))
         allowed = scene.may_backfill & (scene.jobs.number != head.number)
-        if self._machine.sleepers is not None:  # jobs may begin later
-            begins = np.array([self._machine.begins(size) for size in scene.jobs.size.tolist()])
+        if machine.sleepers is not None:  # jobs may begin later
+            begins = np.array([machine.begins(size) for size in scene.jobs.size.tolist()])
             in_time = begins + scene.jobs.estimate <= horizon
             allowed &= in_time | (scene.jobs.size <= extra)
         return self._asker.ask_for_job(scene, allowed, wait=True)
 
 
-class _HeadPolicy(_AskingPolicy):
+class _ChosenHead:
+    """The waiting jobs in order of submission, but for the head."""
+
+    def __init__(self, queue: WaitingQueue, choose: Callable[[], Job | None]) -> None:
+        self._queue, self._choose = queue, choose
+        self.first_to_backfill = queue.first_to_backfill
+
+    @property
+    def head(self) -> Job | None:
+        return self._choose()
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._queue)
+
+
+class _HeadPolicy(Backfilling):
     def __init__(self, asker: Asker, choice: Head) -> None:
         super().__init__(self._reserve, self)
         self._asker, self._choice = asker, choice
@@ -218,15 +197,14 @@ class _HeadPolicy(_AskingPolicy):
         self._until: float | None = None  # as of the choice
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[d.Decision]:
-        if self._chosen is not None and self._chosen.state is not WAITING:  # maybe withdrawn
-            self._chosen = self._until = None
+        self._machine = machine
         return super().schedule(now, queue, machine)
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
-        return _Asked(queue, lambda: self._choose(now), queue.first_to_backfill)
+        return _ChosenHead(queue, partial(self._choose_head, now, queue))
 
-    def _choose(self, now: float) -> Job | None:
-        queue, chosen = self._queue, self._chosen
+    def _choose_head(self, now: float, queue: WaitingQueue) -> Job | None:
+        chosen = self._chosen
         if len(queue) < 2:
             chosen = queue.head
         elif not self._choice.commit or chosen is None or chosen.state is not WAITING:
@@ -254,22 +232,17 @@ class _HeadPolicy(_AskingPolicy):
         return msgspec.structs.replace(reason, why="behind", until=inf)
 
 
-class _OrderPolicy(_AskingPolicy):
-    def __init__(self, asker: Asker, orders: tuple[str, ...]) -> None:
-        super().__init__(easy_reservation(), self)
-        self._asker = asker
-        self._orders = [find_order(name) for name in orders]
-        self._current = self._orders[0]
-        self._every = np.ones(len(orders), np.bool_)
+class _OrderPolicy(Backfilling):
+    def __init__(self, asker: Asker, names: tuple[str, ...]) -> None:
+        super().__init__(easy_reservation(), names[0])
+        self._asker, self._orders = asker, [find_order(name) for name in names]
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[d.Decision]:
         if len(queue) > 1:
             scene = self._asker.encoder.look(now, queue, machine)
-            self._current = self._orders[self._asker.ask(scene, self._every, may_wait=False)]
+            action = self._asker.ask(scene, np.ones(len(self._orders), np.bool_))
+            self.order = self.backfill_order = self._orders[action]
         return super().schedule(now, queue, machine)
-
-    def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
-        return self._current.at(now, queue)
 
 
 class _StartPolicy:

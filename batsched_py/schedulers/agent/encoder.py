@@ -1,31 +1,28 @@
 """The encoder: arrays of what a policy sees, for environments and trained agents alike.
 
 It knows the waiting jobs and the machine, as every policy does: no users, no simulator, and no
-run times that are not estimates.
+run times that are not estimates. Features are numbers from 0 to 1, larger ones count as 1. Times
+are on a logarithmic scale up to a month: the longest run time of a log is known only at its end.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from math import log1p
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from batsched_py.model.queue.job_arrays import GONE, JobArrays, JobRows
+from batsched_py.errors import UsageError
+from batsched_py.model.queue.job_arrays import GONE, Floats, JobArrays, JobRows
 from batsched_py.model.queue.orders import find_order
-from batsched_py.schedulers.agent.features import (
-    JOB_FEATURES,
-    MACHINE_FEATURES,
-    JobFeature,
-    MachineFeature,
-    Scene,
-    find_features,
-)
+from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
+from batsched_py.units import MONTH
 
 if TYPE_CHECKING:
     from batsched_py.model.job import Job
@@ -34,6 +31,79 @@ if TYPE_CHECKING:
 
 SUBMISSION = "submission"
 ENDS = "ends"
+_LOG_MONTH = log1p(MONTH)
+_LOG_QUEUE = log1p(10_000)
+"""As many waiting jobs are a queue of length 1."""
+_SHORTEST = 10.0
+"""Seconds; a waiting time is compared with at least this estimate, as in the bounded slowdown."""
+
+
+class Scene(NamedTuple):
+    """What a policy sees at an instant; times in seconds."""
+
+    now: float
+    jobs: JobArrays | JobRows
+    """Waiting jobs, n of them."""
+    nb_waiting: int
+    """Number of all jobs that wait."""
+    free: int
+    """Number of free processors."""
+    nb_processors: int
+    first: int
+    """Number of the job that has the reservation, or would have it."""
+    shadow_time: float
+    """When that job can start by the estimates; inf if it is unknown, -inf if nobody may
+    rely on it."""
+    extra_nodes: int
+    """Number of processors that it leaves free then."""
+
+    @property
+    def may_backfill(self) -> NDArray[np.bool_]:
+        """Whether each job fits and does not delay the first."""
+        size = self.jobs.size
+        ends = self.now + self.jobs.estimate <= self.shadow_time
+        may: NDArray[np.bool_] = (size <= self.free) & (ends | (size <= self.extra_nodes))
+        return may
+
+
+def _scale(seconds: Floats) -> Floats:
+    scaled: Floats = np.log1p(seconds) / _LOG_MONTH
+    return scaled
+
+
+def _log_size(scene: Scene) -> Floats:
+    scaled: Floats = np.log1p(scene.jobs.size) / log1p(scene.nb_processors)
+    return scaled
+
+
+def _waited(scene: Scene) -> Floats:
+    return np.maximum(scene.now - scene.jobs.submit_time, 0.0)
+
+
+JOB_FEATURES: Mapping[str, Callable[[Scene], NDArray[Any]]] = {
+    "log_estimate": lambda scene: _scale(scene.jobs.estimate),
+    "size": lambda scene: scene.jobs.size / scene.nb_processors,
+    "log_wait": lambda scene: _scale(_waited(scene)),
+    "fits": lambda scene: scene.jobs.size <= scene.free,
+    "may_backfill": lambda scene: scene.may_backfill,
+    "is_first": lambda scene: scene.jobs.number == scene.first,
+    "exists": lambda scene: np.ones(len(scene.jobs)),
+    "log_size": _log_size,
+    "log_slowdown": lambda scene: _scale(
+        _waited(scene) / np.maximum(scene.jobs.estimate, _SHORTEST)
+    ),
+    "log_area": lambda scene: _scale(scene.jobs.estimate) * _log_size(scene),
+}
+"""Features of waiting jobs, each a function of a scene to shape (n,). ``log_slowdown`` is the
+logarithm of waiting time by estimate, ``log_area`` is ``log_estimate`` times ``log_size``."""
+
+MACHINE_FEATURES: Mapping[str, Callable[[Scene], float]] = {
+    "free": lambda scene: scene.free / scene.nb_processors,
+    "queue_length": lambda scene: log1p(scene.nb_waiting) / _LOG_QUEUE,
+    "time_to_shadow": lambda scene: log1p(max(scene.shadow_time - scene.now, 0.0)) / _LOG_MONTH,
+    "extra_nodes": lambda scene: scene.extra_nodes / scene.nb_processors,
+}
+"""Features of the machine and of the reservation of the first job."""
 
 
 class Observation(NamedTuple):
@@ -49,7 +119,7 @@ class Observation(NamedTuple):
     """When it is seen (seconds); networks do not get it."""
 
 
-class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Makes arrays of the waiting jobs and the machine.
 
     Raises :class:`UsageError` for unknown names.
@@ -69,18 +139,13 @@ class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     oldest and the newest, half of each), or the first of an order by name."""
 
     def __post_init__(self) -> None:
-        """Find the features."""
-        _ = self._job_features, self._of_machine
+        """Check the names."""
+        for option, known in (("features", JOB_FEATURES), ("machine_features", MACHINE_FEATURES)):
+            names = [one_of(option, name, known) for name in getattr(self, option)]
+            if len({*names}) < len(names):
+                raise UsageError(f"{option}={', '.join(names)}: expected each once")
         if self.arrangement not in (SUBMISSION, ENDS):
             find_order(self.arrangement, f"{SUBMISSION}, {ENDS} or an order: arrangement")
-
-    @cached_property
-    def _job_features(self) -> list[JobFeature]:
-        return find_features(self.features, JOB_FEATURES, "feature")
-
-    @cached_property
-    def _of_machine(self) -> list[MachineFeature]:
-        return find_features(self.machine_features, MACHINE_FEATURES, "machine feature")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -121,15 +186,16 @@ class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def describe_machine(self, scene: Scene) -> NDArray[np.float32]:
         """Return the features of the machine, shape (G,), from 0 to 1."""
-        machine = np.array([feature(scene) for feature in self._of_machine], np.float32)
+        machine = np.array(
+            [MACHINE_FEATURES[name](scene) for name in self.machine_features], np.float32
+        )
         return np.minimum(machine, 1.0, out=machine)
 
     def describe_jobs(self, scene: Scene) -> NDArray[np.float64]:
         """Return the features of all n jobs of a scene, shape (n, F), from 0 to 1."""
-        features = self._job_features
-        rated = np.empty((len(scene.jobs), len(features)))
-        for column, feature in enumerate(features):
-            rated[:, column] = feature(scene)
+        rated = np.empty((len(scene.jobs), len(self.features)))
+        for column, name in enumerate(self.features):
+            rated[:, column] = JOB_FEATURES[name](scene)
         return np.minimum(rated, 1.0, out=rated)
 
     def _choose_jobs(self, now: float, queue: WaitingQueue) -> JobRows:
