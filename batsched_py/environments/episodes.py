@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property, partial
-from itertools import chain
-from math import inf
+from inspect import getfullargspec
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -13,9 +13,8 @@ import numpy as np
 
 from batsched_py.environments.rewards import REWARDS, Meter, Recorded, Reward
 from batsched_py.errors import UsageError
-from batsched_py.model.user_model import find_method
 from batsched_py.options.durations import parse_time
-from batsched_py.options.option_values import one_of, whole_number
+from batsched_py.options.option_values import number, one_of, whole_number
 from batsched_py.run.plugin_objects import PluginObjects
 from batsched_py.run.resolved_run import ResolvedRun, resolve
 from batsched_py.run.settings import Settings
@@ -23,12 +22,11 @@ from batsched_py.run.simulate import execute
 from batsched_py.schedulers.agent.agent_policy import make_policy
 from batsched_py.schedulers.agent.networks import Agent
 from batsched_py.simulator.profiles import make_usual_profile
+from batsched_py.support.json_values import did_you_mean, to_python
 from batsched_py.units import DAY
 from batsched_py.workload.workload import REFERENCE_SPEED
 
 if TYPE_CHECKING:
-    from batsched_py.model.job import Job
-    from batsched_py.model.system import System
     from batsched_py.run.result import Result
     from batsched_py.run.stored_values import ProcessSettings, Run
     from batsched_py.workload import WorkloadJob
@@ -64,8 +62,8 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             profile = make_usual_profile(profiles[job.profile])
             if profile is None:
                 return job.walltime or job.estimate or 0.0
-            length = profile.flops / speed if profile.delay is None else profile.delay
-            return length if job.walltime is None else min(length, job.walltime)
+            limit = inf if job.walltime is None else job.walltime
+            return min(profile.compute_duration(speed, job.size), limit)
 
         return {
             job.id: Recorded(job.submit_time, find_run_time(job), job.size)
@@ -73,14 +71,16 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if job.submit_time >= self.begin
         }
 
-    def watch(self, scheduler: Any = None) -> tuple[ResolvedRun, Watch]:
-        """Return the run of the episode, and what watches its rewards.
+    def watch(
+        self, scheduler: Any = None, run: ResolvedRun | None = None
+    ) -> tuple[ResolvedRun, Meter]:
+        """Return the run of the episode, or another one, and the meter of its rewards.
 
         ``scheduler`` makes the policy; None: it is made by the name that the run has.
         """
-        watch = Watch(Meter(self.reward, self.recorded, self.begin, self.end))
-        plugins = _WatchedPlugins(scheduler, self.run.plugins.users, watch)
-        return msgspec.structs.replace(self.run, plugins=plugins), watch
+        run, meter = run or self.run, Meter(self.reward, self.recorded, self.begin, self.end)
+        plugins = _WatchedPlugins(scheduler, run.plugins.users, meter)
+        return msgspec.structs.replace(run, plugins=plugins), meter
 
     def measure(self, scheduler: Any, **options: Any) -> Measured:
         """Simulate the episode under a policy, and return the sum of its rewards.
@@ -91,60 +91,24 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if isinstance(scheduler, Agent):
             scheduler = partial(make_policy, scheduler)
         if isinstance(scheduler, str):
-            episode = msgspec.structs.replace(self, run=self.run.with_policy(scheduler, options))
-            resolved, watch = episode.watch()
+            resolved, meter = self.watch(run=self.run.with_policy(scheduler, options))
         else:
-            resolved, watch = self.watch(lambda: scheduler(**options))
+            resolved, meter = self.watch(lambda: scheduler(**options))
         result = execute(resolved, progress=False)
-        return Measured(watch.finish(), result)
-
-
-class Watch:
-    """Watches a simulation for its rewards."""
-
-    driver: System
-
-    def __init__(self, meter: Meter) -> None:
-        self.meter = meter
-
-    def attach(self, policy: Any) -> Any:
-        """Return a policy whose ended and withdrawn jobs the meter learns of, too."""
-        for name in ("job_ended", "job_withdrawn"):
-            own, note = find_method(policy, name), getattr(self.meter, name)
-            setattr(policy, name, note if own is None else _both(own, note))
-        return policy
-
-    def finish(self) -> float:
-        """Return the rewards since the last one that was taken, at the end of an episode."""
-        driver = self.driver
-        self.meter.now = driver.now
-        waiting = chain(driver.waiting_jobs(), driver.held_jobs())
-        running = (job for job in driver.machine.releases() if not driver.is_bound(job))
-        self.meter.finish(chain(waiting, running))
-        return self.meter.take()
-
-
-def _both(
-    own: Callable[[float, Job], Any], note: Callable[[float, Job], None]
-) -> Callable[[float, Job], None]:
-    def call(now: float, job: Job) -> None:
-        own(now, job)
-        note(now, job)
-
-    return call
+        return Measured(meter.finish(), result)
 
 
 class _WatchedPlugins(PluginObjects, frozen=True):
-    """The policy and the users of a simulation that is watched."""
+    """The policy and the users of a simulation, whose events a meter sees."""
 
-    watch: Any = None
+    meter: Any = None
     stay_here = True
 
     def make_scheduler(self, settings: ProcessSettings) -> Any:
-        return self.watch.attach(super().make_scheduler(settings))
+        return self.meter.watch(super().make_scheduler(settings))
 
     def named(self, run: Run, driver: Any) -> tuple[Run, list[str]]:
-        self.watch.driver = driver
+        self.meter.driver = driver
         return run, []
 
 
@@ -177,40 +141,39 @@ class Episodes:
         horizon: str = "all",
         **settings: Any,
     ) -> None:
-        self._reward = reward if callable(reward) else one_of("reward", reward, REWARDS)
         if (jobs is None) == (days is None):
             raise UsageError("an episode has a number of jobs or of days: give one of them")
         if jobs is not None:
             jobs = whole_number("jobs", jobs, 1)
         if days is not None:
             days = whole_number("days", days, 1)
+        self._reward = reward if callable(reward) else one_of("reward", reward, REWARDS)
         self._jobs, self._days = jobs, days
-        for name in settings:
-            if name in ("scheduler", "scheduler_options", "seed"):
-                raise UsageError(f"{name}: an episode has none, give it to what runs the episode")
-        self._warm_up = parse_time("warm_up", warm_up)
+        self._warm_up = number("warm_up", parse_time("warm_up", warm_up), 0)
         self._cut_off = one_of("horizon", horizon, HORIZONS) == "end"
         if jobs is not None and (self._warm_up or self._cut_off):
             raise UsageError("warm_up and horizon=end are for episodes of days")
+        check_keywords(settings, KEYWORDS)
+        for name in settings:
+            if name in ("scheduler", "scheduler_options", "seed"):
+                raise UsageError(f"{name}: an episode has none, give it to what runs the episode")
         self._run = resolve(Settings(**settings))
         times = self._times = np.array([job.submit_time for job in self._run.workload.jobs])
-        if jobs is not None:
-            nb_starts, unit = len(times) - jobs + 1, "jobs"
-            starts = np.arange(max(nb_starts, 0))
-        else:
-            unit, nb_days = "days", int((times[-1] - times[0]) / DAY) + 1
-            starts = np.arange(np.ceil(self._warm_up / DAY), nb_days - (days or 0) + 1)
-            begins = times[0] + starts * DAY
-            ends = begins + (days or 0) * DAY
-            starts = starts[np.searchsorted(times, ends) > np.searchsorted(times, begins)]
-        self.starts: list[int] = starts.astype(int).tolist()
+        self.starts: Sequence[int]
         """The places where an episode can begin: numbers of jobs, or days after the first
         submission; in ascending order."""
+        if jobs is not None:
+            nb, unit = len(times), "jobs"
+            self.starts = range(nb - jobs + 1)
+        else:
+            nb, unit = int((times[-1] - times[0]) / DAY) + 1, "days"
+            starts = np.arange(ceil(self._warm_up / DAY), nb - (days or 0) + 1)
+            first, last = (np.searchsorted(times, side) for side in self._find_days(starts))
+            self.starts = starts[first < last].tolist()
         if not self.starts:
-            size = len(times) if jobs is not None else nb_days
             raise UsageError(
                 f"an episode of {jobs or days} {unit}: expected at least 1, and less than the log, "
-                f"which has {size} {unit}"
+                f"which has {nb} {unit}"
             )
 
     @property
@@ -228,20 +191,36 @@ class Episodes:
 
         ``seed`` is that of its users. Raises :class:`UsageError` for other places.
         """
+        start = whole_number("start", to_python(start), 0)
         if start not in self.starts:
             raise UsageError(f"start={start}: expected {self.starts[0]} to {self.starts[-1]}")
-        start, seed = int(start), int(seed)  # maybe of numpy; both are stored
-        times, end, warm_up = self._times, inf, 0.0
-        if self._days is None:
-            first, last = start, start + (self._jobs or 0)
-            begin = float(times[first])
+        times, end = self._times, inf
+        if self._jobs is not None:
+            begin, first, last = float(times[start]), start, start + self._jobs
         else:
-            begin = float(times[0]) + start * DAY
-            first, last = np.searchsorted(times, (begin - self._warm_up, begin + self._days * DAY))
-            end = begin + self._days * DAY if self._cut_off else inf
-            warm_up = max(0.0, begin - float(times[first]))
-        workload = self._run.workload.part(first, last)
+            begin, end = self._find_days(start)
+            first, last = np.searchsorted(times, (begin - self._warm_up, end))
+        warm_up = max(0.0, begin - float(times[first]))
+        seed = whole_number("seed", to_python(seed), 0)
         run = msgspec.structs.replace(self._run.run, seed=seed, warm_up=warm_up)
+        workload = self._run.workload.part(first, last)
         source = msgspec.structs.replace(self._run.input, workload=workload)
         resolved = msgspec.structs.replace(self._run, run=run, input=source)
+        end = end if self._cut_off else inf
         return Episode(start=start, run=resolved, reward=self._reward, begin=begin, end=end)
+
+    def _find_days(self, start: Any) -> tuple[Any, Any]:
+        """Return when the days from ``start`` on begin and end (seconds); arrays give arrays."""
+        begin = float(self._times[0]) + start * DAY
+        return begin, begin + (self._days or 0) * DAY
+
+
+KEYWORDS = (*getfullargspec(Episodes).kwonlyargs, *Settings.__struct_fields__)
+"""Of :class:`Episodes` and :func:`~batsched_py.run.simulate.simulate`."""
+
+
+def check_keywords(keywords: Iterable[str], known: Collection[str]) -> None:
+    """Raise :class:`UsageError` for a keyword that is not known."""
+    for name in keywords:
+        if name not in known:
+            raise UsageError(f"there is no keyword {name!r}{did_you_mean(name, known)}")

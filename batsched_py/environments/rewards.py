@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import chain
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from batsched_py.metrics.slowdown import BOUND
 from batsched_py.model.job import Job
+from batsched_py.model.user_model import find_method
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
+
+if TYPE_CHECKING:
+    from batsched_py.model.system import System
 
 
 class Recorded(NamedTuple):
@@ -70,8 +76,8 @@ class Meter:
     def __init__(
         self, reward: str | Reward, recorded: Mapping[str, Recorded], begin: float, end: float
     ) -> None:
-        self.now = 0.0
-        """Time of the last event (seconds)."""
+        self.driver: System
+        """What drives the simulation."""
         self._recorded, self._begin, self._end = recorded, begin, end
         self._compute = REWARDS[reward] if isinstance(reward, str) else reward
         self._scale = float(len(recorded))
@@ -81,6 +87,13 @@ class Meter:
         self._submitted: set[str] = set()
         self._sum = 0.0
 
+    def watch(self, policy: Any) -> Any:
+        """Return a policy whose ended and withdrawn jobs the meter learns of, too."""
+        for name in ("job_ended", "job_withdrawn"):
+            own, note = find_method(policy, name), getattr(self, name)
+            setattr(policy, name, note if own is None else partial(_call_both, own, note))
+        return policy
+
     def take(self) -> float:
         """Return the rewards since the last call."""
         taken, self._sum = self._sum / (self._scale or 1.0), 0.0
@@ -88,28 +101,32 @@ class Meter:
 
     def job_ended(self, now: float, job: Job) -> None:
         """Add the reward of a job that ran."""
-        self.now = now
         if job.start_time <= now:  # else its processors were still woken: it waits again
             self._add(job, now)
 
     def job_withdrawn(self, now: float, job: Job) -> None:
         """Add the reward of a job that has waited until now, and does not run."""
-        self.now = now
         self._add(job)
 
-    def finish(self, unfinished: Iterable[Job]) -> None:
-        """Add the rewards of the jobs that wait or run, and of those that were not submitted."""
-        for job in unfinished:
+    def finish(self) -> float:
+        """Return the rewards since the last call of :meth:`take`, at the end of the episode.
+
+        They are also those of the jobs that wait or run, and of those that were not submitted.
+        """
+        driver = self.driver
+        running = (job for job in driver.machine.releases() if not driver.is_bound(job))
+        for job in chain(driver.waiting_jobs(), driver.held_jobs(), running):
             self._add(job)
         if self._counts_missing:
-            end = min(self._end, self.now)
+            end = min(self._end, driver.now)
             missing = self._recorded.keys() - self._submitted
             self._sum -= sum(max(0.0, end - self._recorded[name].submit_time) for name in missing)
+        return self.take()
 
     def _add(self, job: Job, end: float = inf) -> None:
         """Add the reward of a job that ran until ``end``, or does not run to its end."""
-        limit = min(self._end, self.now)
-        submitted = _find_recorded_submission(job)
+        limit = min(self._end, self.driver.now)
+        submitted: float = job.extra.get(ORIGINAL_SUBMISSION, job.submit_time)
         if submitted < self._begin or job.submit_time > limit:
             return
         name = job.id.partition("!")[2]
@@ -131,7 +148,6 @@ class Meter:
         self._sum += float(self._compute(life))
 
 
-def _find_recorded_submission(job: Job) -> float:
-    """Return when a job was recorded as submitted; if it was not, when it is submitted."""
-    recorded: float = job.extra.get(ORIGINAL_SUBMISSION, job.submit_time)
-    return recorded
+def _call_both(own: Callable[..., Any], note: Callable[..., Any], now: float, job: Job) -> None:
+    own(now, job)
+    note(now, job)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium
 import msgspec
@@ -17,7 +17,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 from gymnasium.spaces import Box, Dict, Discrete
 from numpy.typing import NDArray
 
-from batsched_py.environments.episodes import Episode, Episodes
+from batsched_py.environments.episodes import KEYWORDS, Episode, Episodes, check_keywords
 from batsched_py.errors import UsageError
 from batsched_py.options.checked_values import convert
 from batsched_py.options.option_values import one_of
@@ -34,6 +34,7 @@ from batsched_py.schedulers.agent.choices import (
 )
 from batsched_py.schedulers.agent.encoder import Encoder, Observation
 
+S = TypeVar("S", bound=msgspec.Struct)
 CHOICES: dict[str, type[Choice]] = {kind.__name__: kind for kind in (Backfill, Start, Head, Order)}
 
 
@@ -43,9 +44,8 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
     ``choice`` is what it chooses: a name of :data:`CHOICES`, with the fields of that class as
     keywords. Further keywords are those of :class:`.Encoder` for what it sees, of
     :class:`.Episodes` for episodes and rewards, and of
-    :func:`~batsched_py.run.simulate.simulate`, such as ``log`` and ``users``. With ``flat``, an
-    observation is one array; otherwise a dict of ``jobs``, shape (W, F), and ``machine``, shape
-    (G,).
+    :func:`~batsched_py.run.simulate.simulate`, such as ``log`` and ``users``. An observation is a
+    dict of ``jobs``, shape (W, F), and ``machine``, shape (G,).
 
     ``info`` and :meth:`action_masks` have the mask of the allowed actions. An action that is not
     allowed is to wait, or the first allowed one, and is counted in ``info["invalid_actions"]``.
@@ -58,38 +58,29 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as gymnasium declares it
 
-    def __init__(
-        self,
-        choice: str = "Backfill",
-        *,
-        flat: bool = False,
-        jobs: int | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, choice: str = "Backfill", **options: Any) -> None:
         kind = CHOICES[one_of("choice", choice, CHOICES)]
-        self.choice = convert(_take(options, kind), kind, choice, UsageError)
+        check_keywords(options, [*KEYWORDS, *kind.__struct_fields__, *Encoder.__struct_fields__])
+        self.choice = _make(kind, options, choice)
         """What the agent chooses."""
-        self.encoder = convert(_take(options, Encoder), Encoder, "encoder", UsageError)
-        if jobs is None and "days" not in options:
-            jobs = 256
-        self.episodes = Episodes(jobs=jobs, **options)
+        self.encoder = _make(Encoder, options, "encoder")
+        if options.get("jobs") is None and "days" not in options:
+            options["jobs"] = 256
+        self.episodes = Episodes(**options)
         """Where the episodes come from."""
         self.episode: Episode | None = None
         """The current episode."""
-        window, nb_features = self.encoder.shape
-        nb_machine = len(self.encoder.machine_features)
-        self._flat = flat
-        self.observation_space: Any = (
-            Box(0.0, 1.0, (window * nb_features + nb_machine,))
-            if flat
-            else Dict(
-                jobs=Box(0.0, 1.0, (window, nb_features)), machine=Box(0.0, 1.0, (nb_machine,))
-            )
+        nb_actions = count_actions(self.choice, self.encoder.window)
+        shapes = {"jobs": self.encoder.shape, "machine": (len(self.encoder.machine_features),)}
+        self.observation_space = Dict({name: Box(0.0, 1.0, shapes[name]) for name in shapes})
+        self.action_space = Discrete(nb_actions)
+        self._nothing = Observation(
+            **{name: np.zeros(shapes[name], np.float32) for name in shapes},
+            mask=np.arange(nb_actions) == 0,
+            now=inf,
         )
-        self.action_space = Discrete(count_actions(self.choice, window))
+        self._seen = self._nothing
         self._simulation: greenlet | None = None
-        self._askers: list[Asker] = []
-        self._seen = self._see_nothing()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -99,14 +90,17 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         ``options["seed"]`` is that of its users. After the same ``seed``, the same episodes follow.
         An episode without any choice ends with its first step.
         """
+        for name in options or ():
+            one_of("options", name, ("start", "seed"))
         super().reset(seed=seed)
         self.close()
         episode = self.episodes.draw(self.np_random)
         if options:
-            users_seed = options.get("seed", episode.run.run.seed)
-            episode = self.episodes.at(options.get("start", episode.start), users_seed)
-        self.episode, self._askers = episode, []
-        resolved, self._watch = episode.watch(self._make_policy)
+            drawn = {"start": episode.start, "seed": episode.run.run.seed}
+            episode = self.episodes.at(**drawn | options)
+        self.episode, self._asker = episode, Asker(self.encoder, self._ask)
+        policy = partial(make_asking_policy, self.choice, self._asker)
+        resolved, self._meter = episode.watch(policy)
         self._simulation = greenlet(partial(execute_unguarded, progress=False))
         self._seen = self._switch(resolved)
         place = {"start": episode.start, "seed": episode.run.run.seed}
@@ -121,10 +115,10 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         terminated = self._seen.now == inf
         truncated = not terminated and self.episode.end < self._seen.now
         if truncated or terminated:
-            reward = self._watch.finish()
+            reward = self._meter.finish()
             self.close()
         else:
-            reward = self._watch.meter.take()
+            reward = self._meter.take()
         return self._show(), reward, terminated, truncated, self._describe()
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -138,10 +132,6 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             self._simulation.throw(GreenletExit)
             self._simulation = None
 
-    def _make_policy(self) -> Any:
-        self._askers.append(Asker(self.encoder, self._ask))
-        return make_asking_policy(self.choice, self._askers[-1])
-
     def _ask(self, observation: Observation) -> int:
         """Switch from the simulation to the agent, and return its action."""
         parent = getcurrent().parent
@@ -154,29 +144,16 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         assert self._simulation is not None
         self._simulation.parent = getcurrent()
         seen = self._simulation.switch(value)
-        return seen if isinstance(seen, Observation) else self._see_nothing()
+        return seen if isinstance(seen, Observation) else self._nothing
 
-    def _see_nothing(self) -> Observation:
-        """Return what is seen after the end of an episode: zeros, and one action."""
-        window, nb_features = self.encoder.shape
-        return Observation(
-            np.zeros((window, nb_features), np.float32),
-            np.zeros(len(self.encoder.machine_features), np.float32),
-            np.arange(count_actions(self.choice, window)) == 0,
-            inf,
-        )
-
-    def _show(self) -> Any:
-        jobs, machine = self._seen.jobs, self._seen.machine
-        if self._flat:
-            return np.concatenate((jobs.ravel(), machine))
-        return {"jobs": jobs, "machine": machine}
+    def _show(self) -> dict[str, Any]:
+        return {"jobs": self._seen.jobs, "machine": self._seen.machine}
 
     def _describe(self) -> dict[str, Any]:
-        nb_invalid = sum(asker.nb_invalid for asker in self._askers)
-        return {"action_mask": self._seen.mask.copy(), "invalid_actions": nb_invalid}
+        return {"action_mask": self._seen.mask.copy(), "invalid_actions": self._asker.nb_invalid}
 
 
-def _take(options: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Remove the fields of a struct from options, and return them."""
-    return {name: options.pop(name) for name in kind.__struct_fields__ if name in options}
+def _make(kind: type[S], options: dict[str, Any], what: str) -> S:
+    """Return a struct of its fields among ``options``, which are removed from these."""
+    fields = {name: options.pop(name) for name in kind.__struct_fields__ if name in options}
+    return convert(fields, kind, what, UsageError)
