@@ -17,7 +17,7 @@ class Played:
     """The same episodes of an environment each time, with the first allowed actions."""
 
     def __init__(self, bench: Bench, choice: str, users: dict[str, str]) -> None:
-        self.env = SchedulingEnv(choice, log=str(bench.log), jobs=256, flat=True, **users)
+        self.env = SchedulingEnv(choice, log=str(bench.log), jobs=256, **users)
         starts = self.env.episodes.starts
         self._starts = starts[:: len(starts) // PLACES][:PLACES]
         self.nb_steps = self.play()

@@ -23,11 +23,10 @@ def make(choice: str = "Start", **options: Any) -> SchedulingEnv:
     return SchedulingEnv(choice, **{"log": "sample", "jobs": 60} | options)
 
 
-@pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("choice", CHOICES)
-def test_check_env(choice: str, flat: bool) -> None:
+def test_check_env(choice: str) -> None:
     name = f"{batsched_py.environments.__name__.partition('.')[0]}/{choice}-v0"
-    env = gymnasium.make(name, log="sample", jobs=60, flat=flat)
+    env = gymnasium.make(name, log="sample", jobs=60)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(env.unwrapped, skip_render_check=True)
@@ -117,8 +116,12 @@ def test_errors_of_the_simulation_reach_the_step() -> None:
     ("wrong", "message"),
     [
         ({"choice": "Backfil"}, "did you mean 'Backfill'"),
-        ({"windows": 3}, "keyword argument 'windows'"),
-        ({"horizons": 3}, "keyword argument 'horizons'"),
+        ({"windw": 3}, r"no keyword 'windw' \(did you mean 'window'"),
+        ({"horizons": 3}, r"no keyword 'horizons' \(did you mean 'horizon'"),
+        ({"logg": "sample"}, r"no keyword 'logg' \(did you mean 'log'"),
+        ({"options": 3}, "no keyword 'options'"),
+        ({"settings": 3}, "no keyword 'settings'"),
+        ({"jobs": None, "days": 3, "warm_up": -1}, "warm_up=-1"),
         ({"jobs": 0}, "jobs=0"),
         ({"jobs": 2.5}, "jobs=2.5"),
         ({"jobs": "5"}, "jobs=5"),
@@ -135,8 +138,13 @@ def test_errors_of_the_simulation_reach_the_step() -> None:
     ],
 )
 def test_wrong_options(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises((UsageError, TypeError), match=message):
+    with pytest.raises(UsageError, match=message):
         make(**wrong)
+
+
+def test_wrong_keywords_of_episodes() -> None:
+    with pytest.raises(UsageError, match=r"no keyword 'user' \(did you mean 'users'"):
+        Episodes(log="sample", jobs=60, user="feedback")
 
 
 @pytest.mark.parametrize("start", [-1, 3371, "3"])
@@ -144,3 +152,25 @@ def test_places_that_are_none(start: Any) -> None:
     assert Episodes(log="sample", jobs=60).starts[-1] == 3370
     with pytest.raises(UsageError, match=f"start={start}"):
         make().reset(options={"start": start})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strat": 3}, r"options=strat \(did you mean 'start'\?\): expected one of start, seed"),
+        ({"seed": -1}, "seed=-1: expected a whole number"),
+        ({"seed": "a"}, "seed=a: expected a whole number"),
+    ],
+)
+def test_wrong_options_of_a_reset(options: dict[str, Any], message: str) -> None:
+    env = make()
+    env.reset(seed=1)
+    with pytest.raises(UsageError, match=message):
+        env.reset(options=options)
+
+
+def test_numbers_of_numpy_are_places() -> None:
+    env = make()
+    _, info = env.reset(options={"start": np.int64(7), "seed": np.uint32(5)})
+    assert [info["start"], info["seed"]] == [7, 5]
+    assert type(info["start"]) is type(info["seed"]) is int

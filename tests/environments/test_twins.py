@@ -111,7 +111,7 @@ def test_an_environment_is_the_policy(choice: Choice, data: st.DataObject, kind:
     world = data.draw(busy_worlds(users=data.draw(users())))
     episode = episode_of(world)
     reward, result = episode.measure(policy_of(choice, rule()))
-    env = make_environment(episode, choice, flat=data.draw(st.booleans()))
+    env = make_environment(episode, choice)
     rewards, own = play(env, rule())
     assert own is not None
     assert own.jobs_csv() == result.jobs_csv()

@@ -84,11 +84,11 @@ class OnlyEpisode:
         return self._episode
 
 
-def make_environment(episode: Episode, choice: Choice, **options: Any) -> SchedulingEnv:
+def make_environment(episode: Episode, choice: Choice) -> SchedulingEnv:
     """Return an environment of one episode."""
     fields = {name: getattr(choice, name) for name in choice.__struct_fields__}
     fixed = {"jobs": 1, "log": "sample", "first": 1}
-    env = SchedulingEnv(type(choice).__name__, **fixed, window=400, **options, **fields)
+    env = SchedulingEnv(type(choice).__name__, **fixed, window=400, **fields)
     env.episodes = OnlyEpisode(episode)  # type: ignore[assignment]
     return env
 

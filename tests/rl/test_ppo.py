@@ -32,21 +32,14 @@ from batsched_studies.learning import train_ppo
 MODULE = "batsched_studies.learning.train_ppo"
 
 
-def split(env: SchedulingEnv, seen: Any) -> Observation:
-    """Return what a flat environment shows as agents see it."""
-    window, nb_features = env.encoder.shape
-    jobs, machine = np.split(seen, [window * nb_features])
-    return Observation(jobs.reshape(window, nb_features), machine, env.action_masks(), 0.0)
-
-
-def play(
-    env: SchedulingEnv, start: int, choose: Callable[[Observation, Any], int]
-) -> dict[str, Any]:
+def play(env: SchedulingEnv, start: int, choose: Callable[[Observation], int]) -> dict[str, Any]:
     """Play the episode at a place to its end; return the last info."""
     seen, info = env.reset(options={"start": start, "seed": 5})
     done = False
     while not done:
-        seen, _, done, _, info = env.step(choose(split(env, seen), seen))
+        seen, _, done, _, info = env.step(
+            choose(Observation(**seen, mask=env.action_masks(), now=0.0))
+        )
     return info
 
 
@@ -70,15 +63,16 @@ def test_the_agent_chooses_as_the_model(
         ended.append((life.submit, life.size, life.start, life.end))
         return -float(life.end)
 
-    env = SchedulingEnv(choice, log="sample", jobs=200, window=16, reward=note, flat=True, **users)
+    env = SchedulingEnv(choice, log="sample", jobs=200, window=16, reward=note, **users)
     model = train_ppo.make_model(env, network=network, nb_envs=2, n_steps=64, seed=1)
     model.learn(256)
     agent = train_ppo.export(model, env)
     nb_compared = 0
 
-    def choose(observation: Observation, seen: Any) -> int:
+    def choose(observation: Observation) -> int:
         nonlocal nb_compared
         mask = observation.mask
+        seen = np.concatenate((observation.jobs.ravel(), observation.machine))
         action = int(model.predict(seen, action_masks=mask, deterministic=True)[0])
         rated, chosen = agent.rate(observation), agent.choose(observation)
         gap = rated[chosen] - rated[action]
@@ -127,7 +121,7 @@ def test_a_seed_gives_the_same_agent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_probabilities_of_many_actions_are_valid() -> None:
     """An error of torch for several hundred actions, since their sum is not 1 to 1e-6."""
-    env = SchedulingEnv("Head", log="sample", jobs=20, window=2000, flat=True)
+    env = SchedulingEnv("Head", log="sample", jobs=20, window=2000)
     model = train_ppo.make_model(env, nb_envs=1)
     logits = 30 * torch.randn(100, 2000, generator=torch.Generator().manual_seed(1))
     for scale in (1.0, 1e-6):
@@ -142,7 +136,7 @@ def test_probabilities_of_many_actions_are_valid() -> None:
 
 
 def test_rewards_are_shares_of_what_easy_gets() -> None:
-    env = SchedulingEnv("Backfill", log="sample", jobs=100, reward="wait", flat=True)
+    env = SchedulingEnv("Backfill", log="sample", jobs=100, reward="wait")
     rewards = []
     for played in (env, train_ppo.ShareOfEasy(env)):
         played.reset(options={"start": 900})

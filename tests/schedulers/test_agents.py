@@ -56,7 +56,7 @@ def test_the_best_allowed_action() -> None:
         (', "log_size"', "", "first with 3 inputs, the last with 1 outputs"),
         ('"log_size"', '"log_siz"', "did you mean 'log_size'"),
         ('"log_size"', '"log_wait"', "each once"),
-        ('["free"]', '["fre"]', "'fre'"),
+        ('["free"]', '["fre"]', "machine_features=fre.*'free'"),
         ('"window": 16', '"window": 0', r"encoder\.window"),
         ('"window": 16', '"window": 1000000000', r"encoder\.window"),
         ('"window": 16', '"arrangement": "end"', "submission, ends"),

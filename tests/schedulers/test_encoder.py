@@ -125,8 +125,8 @@ def test_run_times_are_not_seen(tmp_path: Path) -> None:
         jobs = [swf_line(number, 0, run, size) for number, (run, size) in shapes]
         (tmp_path / "log.swf").write_text(swf_text(*jobs))
         settings = {"log": str(tmp_path / "log.swf"), "jobs": 5, "walltime": "requested"}
-        env = SchedulingEnv(**settings, window=3, flat=True, features=tuple(JOB_FEATURES))
-        seen.append(env.reset()[0].tolist())
+        env = SchedulingEnv(**settings, window=3, features=tuple(JOB_FEATURES))
+        seen.append({name: array.tolist() for name, array in env.reset()[0].items()})
         env.close()
     assert seen[0] == seen[1]
-    assert seen[0][0] == pytest.approx(scale(60))
+    assert seen[0]["jobs"][0][0] == pytest.approx(scale(60))

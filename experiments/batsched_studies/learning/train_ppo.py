@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 import gymnasium
 import numpy as np
 import typer
+from gymnasium.wrappers import FlattenObservation
 
 from batsched_py.environments import Agent, Layer, SchedulingEnv, make_policy
 from batsched_py.errors import BatschedError
@@ -130,9 +131,10 @@ def make_model(
     nb_envs: int = 8,
     **options: Any,
 ) -> MaskablePPO:
-    """Return a model that is not trained yet, which learns in copies of a flat environment.
+    """Return a model that is not trained yet, which learns in copies of an environment.
 
-    Rewards are not discounted, since their sum is the metric. ``options`` are those of MaskablePPO.
+    It sees the jobs and the machine as one array. Rewards are not discounted, since their sum is
+    the metric. ``options`` are those of MaskablePPO.
     """
     is_kernel = one_of("network", network, ("kernel", "mlp")) == "kernel"
     torch.set_num_threads(1)  # faster for small networks, and the same sums in each run
@@ -141,7 +143,7 @@ def make_model(
     usual |= {"n_steps": max(2, STEPS_PER_UPDATE // nb_envs), "gamma": 1.0, "gae_lambda": 0.99}
     return MaskablePPO(
         KernelPolicy if is_kernel else MaskableActorCriticPolicy,
-        DummyVecEnv([lambda: Monitor(ShareOfEasy(copy(env))) for _ in range(nb_envs)]),
+        DummyVecEnv([lambda: Monitor(FlattenObservation(ShareOfEasy(copy(env))))] * nb_envs),
         policy_kwargs={"net_arch": {"pi": list(hidden), "vf": [64, 64]}, **shape},
         # the environments have this seed and the next ones: those of two trainings must differ
         seed=int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1),
@@ -208,7 +210,7 @@ def train(
     episodes. ``choice`` and ``options`` are those of :class:`.SchedulingEnv`, ``hidden`` the
     sizes of hidden layers. The same arguments give the same agent. Torch computes on one thread.
     """
-    env = SchedulingEnv(choice, flat=True, **options)
+    env = SchedulingEnv(choice, **options)
     model = make_model(env, seed=seed, network=network, hidden=hidden, nb_envs=nb_envs)
     named = [f"{name}={value}" for name, value in options.items() if not callable(value)]
     note = f"MaskablePPO, {steps} steps, {', '.join([*named, f'seed={seed}'])}"
