@@ -203,16 +203,10 @@ def execute_unguarded(
     else:
         from batsched_py.run.backends.dispatch import run_outside
 
+        root = None if folder is None else Path(folder)
         here: Any = system if resolved.plugins.stay_here else None
         output, details = run_outside(
-            run,
-            machine,
-            workload,
-            None if folder is None else Path(folder),
-            part,
-            registers=registers,
-            progress=progress,
-            process=here,
+            run, machine, workload, root, part, registers=registers, progress=progress, here=here
         )
     wall_time = time.perf_counter() - begin
     return describe_result(

@@ -159,14 +159,10 @@ class Workload(msgspec.Struct, kw_only=True):
         Preceding jobs that are not among them are left out.
         """
         jobs = self.jobs[first:last]
-        if any(job.preceding_job for job in jobs):
-            names = {job.id for job in jobs}
-            jobs = [
-                job
-                if job.preceding_job is None or job.preceding_job in names
-                else msgspec.structs.replace(job, preceding_job=None, think_time=None)
-                for job in jobs
-            ]
+        names = {None, *(job.id for job in jobs)}
+        for place, job in enumerate(jobs):
+            if job.preceding_job not in names:
+                jobs[place] = msgspec.structs.replace(job, preceding_job=None, think_time=None)
         other = copy(self)  # whose values are not checked again
         other.jobs = jobs
         other.profiles = {job.profile: self.profiles[job.profile] for job in jobs}

@@ -55,12 +55,12 @@ def run_outside(
     *,
     registers: bool,
     progress: bool | None = None,
-    process: DecisionProcess | None = None,
+    here: DecisionProcess | None = None,
 ) -> tuple[BatsimOutput, dict[str, Any]]:
     """Simulate with another process as back end; return its output and a description of it.
 
     ``registers`` says that jobs are registered
-    during the simulation, by users or since they run longer in some places. ``process`` is a
+    during the simulation, by users or since they run longer in some places. ``here`` is a
     scheduler that stays in this process; None: it is started as another one. ``root`` is the folder
     of inputs, outputs, logs and commands; None: a temporary one, which is left only where something
     failed. ``record`` is a file for the exchange, ``progress`` as in :func:`show_progress`. Raises
@@ -92,10 +92,10 @@ def run_outside(
         scheduler = _scheduler(run, folder, record, batsim.listen_on(folder))
         if workload.unix_start_time is not None and not run.dynamic and run.scheduler != EXTERNAL:
             scheduler += ["--clock", f"{workload.unix_start_time!r}@{workload.time_zone}"]
-        if process is None:
+        if here is None:
             run_side_by_side(scheduler, batsim, folder, run.timeouts, progress)
         else:
-            run_beside(process, batsim, folder, run.timeouts)
+            run_beside(here, batsim, folder, run.timeouts)
         output = BatsimOutput(folder.outputs, machine.sites, batsim5=batsim5)
         if machine.power and run.scheduler != EXTERNAL:
             switches = find_beside(folder.outputs / "out_jobs.csv", POWER[1:])

@@ -9,6 +9,7 @@ from batsched_py.model.decisions import Decision
 from batsched_py.model.job import Job
 from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue.orders import ClockOrder
+from batsched_py.options.option_values import path
 from batsched_py.schedulers.agent.choices import Asker, make_asking_policy
 from batsched_py.schedulers.agent.networks import Agent, Priority, load_agent
 from batsched_py.schedulers.backfilling import Backfilling
@@ -33,7 +34,7 @@ class TrainedAgent:
     """
 
     def __init__(self, *, weights: str) -> None:
-        self._policy = make_policy(load_agent(weights))
+        self._policy = make_policy(load_agent(path("weights", weights)))
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
         """Decide as the agent does."""
@@ -63,7 +64,6 @@ class _PriorityPolicy(Backfilling):
         self._agent = agent
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
-        """Start and backfill jobs in the order of this instant."""
         self._queue, self._machine = queue, machine
         return super().schedule(now, queue, machine)
 

@@ -31,14 +31,11 @@ if TYPE_CHECKING:
     from batsched_py.model.site import Site
     from batsched_py.model.waiting_reason import WaitingReason
 
-Answer = Callable[[Observation], int]
-"""Returns the action of an agent that sees an observation."""
-
 
 class Asker:
-    """Asks an agent by ``answer``; what it sees is made by ``encoder``."""
+    """Asks an agent, whose ``answer`` to what the ``encoder`` shows it is an action."""
 
-    def __init__(self, encoder: Encoder, answer: Answer) -> None:
+    def __init__(self, encoder: Encoder, answer: Callable[[Observation], int]) -> None:
         self.encoder, self._answer = encoder, answer
         self.nb_invalid = 0
         """Number of actions that were not allowed, and replaced."""

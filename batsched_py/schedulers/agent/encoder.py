@@ -44,36 +44,29 @@ class Scene(NamedTuple):
     now: float
     jobs: JobArrays | JobRows
     """Waiting jobs, n of them."""
-    nb_waiting: int
-    """Number of all jobs that wait."""
-    free: int
-    """Number of free processors."""
-    nb_processors: int
-    first: int
-    """Number of the job that has the reservation, or would have it."""
+    queue: WaitingQueue
+    machine: Site
+    first: Job
+    """The job that has the reservation, or would have it."""
     shadow_time: float
-    """When that job can start by the estimates; inf if it is unknown, -inf if nobody may
-    rely on it."""
+    """When it can start by the estimates; inf if unknown, -inf if nobody may rely on it."""
     extra_nodes: int
     """Number of processors that it leaves free then."""
 
     @property
     def may_backfill(self) -> NDArray[np.bool_]:
         """Whether each job fits and does not delay the first."""
-        size = self.jobs.size
-        ends = self.now + self.jobs.estimate <= self.shadow_time
-        may: NDArray[np.bool_] = (size <= self.free) & (ends | (size <= self.extra_nodes))
-        return may
+        in_time = self.now + self.jobs.estimate <= self.shadow_time
+        may: NDArray[np.bool_] = in_time | (self.jobs.size <= self.extra_nodes)
+        return may & (self.jobs.size <= self.machine.free)
 
 
-def _scale(seconds: Floats) -> Floats:
-    scaled: Floats = np.log1p(seconds) / _LOG_MONTH
-    return scaled
+def _scale(seconds: Floats) -> Any:
+    return np.log1p(seconds) / _LOG_MONTH
 
 
-def _log_size(scene: Scene) -> Floats:
-    scaled: Floats = np.log1p(scene.jobs.size) / log1p(scene.nb_processors)
-    return scaled
+def _log_size(scene: Scene) -> Any:
+    return np.log1p(scene.jobs.size) / log1p(scene.machine.nb_processors)
 
 
 def _waited(scene: Scene) -> Floats:
@@ -82,11 +75,11 @@ def _waited(scene: Scene) -> Floats:
 
 JOB_FEATURES: Mapping[str, Callable[[Scene], NDArray[Any]]] = {
     "log_estimate": lambda scene: _scale(scene.jobs.estimate),
-    "size": lambda scene: scene.jobs.size / scene.nb_processors,
+    "size": lambda scene: scene.jobs.size / scene.machine.nb_processors,
     "log_wait": lambda scene: _scale(_waited(scene)),
-    "fits": lambda scene: scene.jobs.size <= scene.free,
+    "fits": lambda scene: scene.jobs.size <= scene.machine.free,
     "may_backfill": lambda scene: scene.may_backfill,
-    "is_first": lambda scene: scene.jobs.number == scene.first,
+    "is_first": lambda scene: scene.jobs.number == scene.first.number,
     "exists": lambda scene: np.ones(len(scene.jobs)),
     "log_size": _log_size,
     "log_slowdown": lambda scene: _scale(
@@ -98,10 +91,10 @@ JOB_FEATURES: Mapping[str, Callable[[Scene], NDArray[Any]]] = {
 logarithm of waiting time by estimate, ``log_area`` is ``log_estimate`` times ``log_size``."""
 
 MACHINE_FEATURES: Mapping[str, Callable[[Scene], float]] = {
-    "free": lambda scene: scene.free / scene.nb_processors,
-    "queue_length": lambda scene: log1p(scene.nb_waiting) / _LOG_QUEUE,
+    "free": lambda scene: scene.machine.free / scene.machine.nb_processors,
+    "queue_length": lambda scene: log1p(len(scene.queue)) / _LOG_QUEUE,
     "time_to_shadow": lambda scene: log1p(max(scene.shadow_time - scene.now, 0.0)) / _LOG_MONTH,
-    "extra_nodes": lambda scene: scene.extra_nodes / scene.nb_processors,
+    "extra_nodes": lambda scene: scene.extra_nodes / scene.machine.nb_processors,
 }
 """Features of the machine and of the reservation of the first job."""
 
@@ -166,17 +159,8 @@ class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         of the job that waits longest, as EASY computes them. If ``every`` waiting job is given,
         all are seen.
         """
-        first, shadow_time, extra_nodes = reservation or _reserve(now, queue, machine)
-        return Scene(
-            now=now,
-            jobs=self._choose_jobs(now, queue) if every is None else every,
-            nb_waiting=len(queue),
-            free=machine.free,
-            nb_processors=machine.nb_processors,
-            first=first.number,
-            shadow_time=shadow_time,
-            extra_nodes=extra_nodes,
-        )
+        jobs = self._choose_jobs(now, queue) if every is None else every
+        return Scene(now, jobs, queue, machine, *(reservation or _reserve(now, queue, machine)))
 
     def encode(self, scene: Scene, mask: NDArray[np.bool_]) -> Observation:
         """Return the arrays of a scene of at most W jobs, with the ``mask`` of the actions."""
