@@ -71,14 +71,12 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if job.submit_time >= self.begin
         }
 
-    def watch(
-        self, scheduler: Any = None, run: ResolvedRun | None = None
-    ) -> tuple[ResolvedRun, Meter]:
-        """Return the run of the episode, or another one, and the meter of its rewards.
+    def watch(self, run: ResolvedRun, scheduler: Any = None) -> tuple[ResolvedRun, Meter]:
+        """Return a run of the episode whose rewards a meter sums, and this meter.
 
         ``scheduler`` makes the policy; None: it is made by the name that the run has.
         """
-        run, meter = run or self.run, Meter(self.reward, self.recorded, self.begin, self.end)
+        meter = Meter(self.reward, self.recorded, self.begin, self.end)
         plugins = _WatchedPlugins(scheduler, run.plugins.users, meter)
         return msgspec.structs.replace(run, plugins=plugins), meter
 
@@ -91,9 +89,9 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if isinstance(scheduler, Agent):
             scheduler = partial(make_policy, scheduler)
         if isinstance(scheduler, str):
-            resolved, meter = self.watch(run=self.run.with_policy(scheduler, options))
+            resolved, meter = self.watch(self.run.with_policy(scheduler, options))
         else:
-            resolved, meter = self.watch(lambda: scheduler(**options))
+            resolved, meter = self.watch(self.run, lambda: scheduler(**options))
         result = execute(resolved, progress=False)
         return Measured(meter.finish(), result)
 
@@ -143,15 +141,13 @@ class Episodes:
     ) -> None:
         if (jobs is None) == (days is None):
             raise UsageError("an episode has a number of jobs or of days: give one of them")
-        if jobs is not None:
-            jobs = whole_number("jobs", jobs, 1)
-        if days is not None:
-            days = whole_number("days", days, 1)
+        unit = "jobs" if days is None else "days"
+        nb = self._nb = whole_number(unit, jobs if days is None else days, 1)
+        self._are_days = days is not None
         self._reward = reward if callable(reward) else one_of("reward", reward, REWARDS)
-        self._jobs, self._days = jobs, days
         self._warm_up = number("warm_up", parse_time("warm_up", warm_up), 0)
         self._cut_off = one_of("horizon", horizon, HORIZONS) == "end"
-        if jobs is not None and (self._warm_up or self._cut_off):
+        if not self._are_days and (self._warm_up or self._cut_off):
             raise UsageError("warm_up and horizon=end are for episodes of days")
         check_keywords(settings, KEYWORDS)
         for name in settings:
@@ -162,18 +158,18 @@ class Episodes:
         self.starts: Sequence[int]
         """The places where an episode can begin: numbers of jobs, or days after the first
         submission; in ascending order."""
-        if jobs is not None:
-            nb, unit = len(times), "jobs"
-            self.starts = range(nb - jobs + 1)
+        if self._are_days:
+            size = int((times[-1] - times[0]) / DAY) + 1
+            days_in = np.arange(ceil(self._warm_up / DAY), size - nb + 1)
+            first, last = np.searchsorted(times, self._find_days(days_in))
+            self.starts = days_in[first < last].tolist()
         else:
-            nb, unit = int((times[-1] - times[0]) / DAY) + 1, "days"
-            starts = np.arange(ceil(self._warm_up / DAY), nb - (days or 0) + 1)
-            first, last = (np.searchsorted(times, side) for side in self._find_days(starts))
-            self.starts = starts[first < last].tolist()
+            size = len(times)
+            self.starts = range(size - nb + 1)
         if not self.starts:
             raise UsageError(
-                f"an episode of {jobs or days} {unit}: expected at least 1, and less than the log, "
-                f"which has {nb} {unit}"
+                f"an episode of {nb} {unit}: expected at least 1, and less than the log, "
+                f"which has {size} {unit}"
             )
 
     @property
@@ -195,11 +191,11 @@ class Episodes:
         if start not in self.starts:
             raise UsageError(f"start={start}: expected {self.starts[0]} to {self.starts[-1]}")
         times, end = self._times, inf
-        if self._jobs is not None:
-            begin, first, last = float(times[start]), start, start + self._jobs
-        else:
+        if self._are_days:
             begin, end = self._find_days(start)
             first, last = np.searchsorted(times, (begin - self._warm_up, end))
+        else:
+            begin, first, last = float(times[start]), start, start + self._nb
         warm_up = max(0.0, begin - float(times[first]))
         seed = whole_number("seed", to_python(seed), 0)
         run = msgspec.structs.replace(self._run.run, seed=seed, warm_up=warm_up)
@@ -212,7 +208,7 @@ class Episodes:
     def _find_days(self, start: Any) -> tuple[Any, Any]:
         """Return when the days from ``start`` on begin and end (seconds); arrays give arrays."""
         begin = float(self._times[0]) + start * DAY
-        return begin, begin + (self._days or 0) * DAY
+        return begin, begin + self._nb * DAY
 
 
 KEYWORDS = (*getfullargspec(Episodes).kwonlyargs, *Settings.__struct_fields__)

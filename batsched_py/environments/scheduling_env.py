@@ -100,7 +100,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             episode = self.episodes.at(**drawn | options)
         self.episode, self._asker = episode, Asker(self.encoder, self._ask)
         policy = partial(make_asking_policy, self.choice, self._asker)
-        resolved, self._meter = episode.watch(policy)
+        resolved, self._meter = episode.watch(episode.run, policy)
         self._simulation = greenlet(partial(execute_unguarded, progress=False))
         self._seen = self._switch(resolved)
         place = {"start": episode.start, "seed": episode.run.run.seed}

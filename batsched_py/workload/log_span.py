@@ -20,7 +20,7 @@ def find_jobs_in_span(
     submissions.
     """
     submit, defaults = log.column("submit_time"), Rules()
-    bounds, span = {"span_from": -inf, "span_until": inf}, []
+    bounds, span, problem = {"span_from": -inf, "span_until": inf}, [], ""
     for name in SPAN:
         if (value := getattr(rules, name)) == getattr(defaults, name):
             continue
@@ -29,17 +29,15 @@ def find_jobs_in_span(
             bounds[name] = float(submit[0] + value)
             value = format_exact_duration(value)
         elif unix_start_time is None:
-            raise UsageError(
-                f"{parameter(name)} {value} is a date, but {log.path} has no usable UnixStartTime: "
-                "give a time"
-            )
+            problem = "is a date, but the log has no usable UnixStartTime: give a time"
         else:
             bounds[name] = find_second(value, unix_start_time, time_zone)
         span.append(f"{parameter(name)} {value}")
     begin, end = bounds.values()
     in_span: Mask = (begin <= submit) & (submit < end)
-    if not in_span.any():
+    if not problem and not in_span.any():
         problem = "leaves no job" if begin < end else "does not end after it begins"
+    if problem:
         show, (first, last) = make_date_writer(log), submit[[0, -1]].tolist()
         raise UsageError(
             f"{' '.join(span)} {problem}; the jobs of {log.path} were submitted from {show(first)} "
