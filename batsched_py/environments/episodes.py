@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from batsched_py.run.stored_values import ProcessSettings, Run
     from batsched_py.workload import WorkloadJob
 
-HORIZONS = ("all", "end")
-
 
 class Measured(NamedTuple):
     """The sum of the rewards of an episode, and the result of its simulation."""
@@ -146,7 +144,7 @@ class Episodes:
         self._are_days = days is not None
         self._reward = reward if callable(reward) else one_of("reward", reward, REWARDS)
         self._warm_up = number("warm_up", parse_time("warm_up", warm_up), 0)
-        self._cut_off = one_of("horizon", horizon, HORIZONS) == "end"
+        self._cut_off = one_of("horizon", horizon, ("all", "end")) == "end"
         if not self._are_days and (self._warm_up or self._cut_off):
             raise UsageError("warm_up and horizon=end are for episodes of days")
         check_keywords(settings, KEYWORDS)
@@ -171,11 +169,6 @@ class Episodes:
                 f"an episode of {nb} {unit}: expected at least 1, and less than the log, "
                 f"which has {size} {unit}"
             )
-
-    @property
-    def log_digest(self) -> str | None:
-        """SHA-256 of the log, None if it is not a file."""
-        return self._run.input.sha256
 
     def draw(self, random: np.random.Generator) -> Episode:
         """Return an episode at a random place, whose users have a random seed."""

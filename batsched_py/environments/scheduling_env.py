@@ -22,26 +22,16 @@ from batsched_py.errors import UsageError
 from batsched_py.options.checked_values import convert
 from batsched_py.options.option_values import one_of
 from batsched_py.run.simulate import execute_unguarded
-from batsched_py.schedulers.agent.choices import (
-    Asker,
-    Backfill,
-    Choice,
-    Head,
-    Order,
-    Start,
-    count_actions,
-    make_asking_policy,
-)
+from batsched_py.schedulers.agent.choices import CHOICES, Asker, count_actions, make_asking_policy
 from batsched_py.schedulers.agent.encoder import Encoder, Observation
 
 S = TypeVar("S", bound=msgspec.Struct)
-CHOICES: dict[str, type[Choice]] = {kind.__name__: kind for kind in (Backfill, Start, Head, Order)}
 
 
 class SchedulingEnv(gymnasium.Env[Any, Any]):
     """An agent schedules the jobs of one episode after the other.
 
-    ``choice`` is what it chooses: a name of :data:`CHOICES`, with the fields of that class as
+    ``choice`` is what it chooses: a name of :data:`.CHOICES`, with the fields of that class as
     keywords. Further keywords are those of :class:`.Encoder` for what it sees, of
     :class:`.Episodes` for episodes and rewards, and of
     :func:`~batsched_py.run.simulate.simulate`, such as ``log`` and ``users``. An observation is a
@@ -55,8 +45,6 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
     >>> observation, reward, terminated, truncated, info = env.step(info["action_mask"].argmax())
     >>> env.close()
     """
-
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as gymnasium declares it
 
     def __init__(self, choice: str = "Backfill", **options: Any) -> None:
         kind = CHOICES[one_of("choice", choice, CHOICES)]
@@ -98,13 +86,14 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         if options:
             drawn = {"start": episode.start, "seed": episode.run.run.seed}
             episode = self.episodes.at(**drawn | options)
-        self.episode, self._asker = episode, Asker(self.encoder, self._ask)
+        self.episode = episode
+        self._asker = Asker(self.encoder, lambda seen: self._agent.switch(seen))
         policy = partial(make_asking_policy, self.choice, self._asker)
         resolved, self._meter = episode.watch(episode.run, policy)
         self._simulation = greenlet(partial(execute_unguarded, progress=False))
         self._seen = self._switch(resolved)
         place = {"start": episode.start, "seed": episode.run.run.seed}
-        return self._show(), self._describe() | place | {"log": self.episodes.log_digest}
+        return self._show(), self._describe() | place | {"log": episode.run.input.sha256}
 
     def step(self, action: int | np.int64) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take an action; return observation, reward, terminated, truncated and info."""
@@ -132,17 +121,10 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             self._simulation.throw(GreenletExit)
             self._simulation = None
 
-    def _ask(self, observation: Observation) -> int:
-        """Switch from the simulation to the agent, and return its action."""
-        parent = getcurrent().parent
-        assert parent is not None
-        action: int = parent.switch(observation)
-        return action
-
     def _switch(self, value: Any) -> Observation:
         """Let the simulation go on until it asks again; at its end, see nothing."""
         assert self._simulation is not None
-        self._simulation.parent = getcurrent()
+        self._agent = self._simulation.parent = getcurrent()
         seen = self._simulation.switch(value)
         return seen if isinstance(seen, Observation) else self._nothing
 

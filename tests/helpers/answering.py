@@ -75,8 +75,6 @@ def policy_of(choice: Choice, rule: Rule, order: str = "fcfs") -> Callable[[], A
 class OnlyEpisode:
     """Episodes in place of those of a log: always the same."""
 
-    log_digest = None
-
     def __init__(self, episode: Episode) -> None:
         self._episode = episode
 

@@ -20,12 +20,7 @@ from batsched_py.results.machine_power import POWER
 from batsched_py.results.run_files import find_beside
 from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
-from batsched_py.run.backends.side_by_side import (
-    prepare_folder,
-    run_beside,
-    run_side_by_side,
-    socket_folder,
-)
+from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_side, socket_folder
 from batsched_py.run.settings import SETTINGS
 from batsched_py.run.stored_values import EMBEDDED, OF_POWER, SOCKETS, Run
 from batsched_py.simulator.platform.platform_writer import (
@@ -92,10 +87,7 @@ def run_outside(
         scheduler = _scheduler(run, folder, record, batsim.listen_on(folder))
         if workload.unix_start_time is not None and not run.dynamic and run.scheduler != EXTERNAL:
             scheduler += ["--clock", f"{workload.unix_start_time!r}@{workload.time_zone}"]
-        if here is None:
-            run_side_by_side(scheduler, batsim, folder, run.timeouts, progress)
-        else:
-            run_beside(here, batsim, folder, run.timeouts)
+        run_side_by_side(scheduler, batsim, folder, run.timeouts, progress, here)
         output = BatsimOutput(folder.outputs, machine.sites, batsim5=batsim5)
         if machine.power and run.scheduler != EXTERNAL:
             switches = find_beside(folder.outputs / "out_jobs.csv", POWER[1:])

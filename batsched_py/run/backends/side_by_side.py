@@ -13,8 +13,8 @@ import tempfile
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
 
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import SimulationError
 from batsched_py.files.readers import read_log
 from batsched_py.files.writers import find_temporary_folder, write_whole
@@ -29,9 +29,6 @@ from batsched_py.run.backends.launchers import Launcher, RunFolder
 from batsched_py.run.progress import SIMULATED, show_progress
 from batsched_py.run.stored_values import Timeouts
 from batsched_py.transport import BEGUN, LISTENING
-
-if TYPE_CHECKING:
-    from batsched_py.decision_process import DecisionProcess
 
 _TICK = 0.02
 _UNHEARD = 0.5
@@ -55,13 +52,17 @@ def run_side_by_side(
     folder: RunFolder,
     limits: Timeouts,
     progress: bool | None = None,
+    here: DecisionProcess | None = None,
 ) -> None:
     """Run the scheduler and Batsim until both end, and show the ``progress`` meanwhile.
 
-    ``scheduler`` is a command line. The folder keeps the exact commands and both logs.
-    Raises :class:`SimulationError` unless both sides ended well; neither goes on running.
+    ``scheduler`` is a command line, ``here`` a scheduler of this process in its place, whose
+    progress is not shown. The folder keeps the exact commands and the logs. Raises
+    :class:`SimulationError` unless both sides ended well; neither goes on running.
     """
     try:
+        if here is not None:
+            return _run_beside(here, launcher, folder, limits)
         with ProcessGroup() as group:
             ours = group.start(scheduler, folder.scheduler_log)
             endpoint = _wait_until_it_listens(ours, folder, limits.ready)
@@ -75,13 +76,13 @@ def run_side_by_side(
         if (problem := _problem(*codes, folder, limits)) is not None:
             raise SimulationError(problem)
     except SimulationError as error:
-        raise SimulationError(f"{error}; both logs are in {folder.root}") from None
+        logs = "both logs are" if here is None else "the log is"
+        raise SimulationError(f"{error}; {logs} in {folder.root}") from None
 
 
-def run_beside(
+def _run_beside(
     process: DecisionProcess, launcher: Launcher, folder: RunFolder, limits: Timeouts
 ) -> None:
-    """Run Batsim until it ends, with a scheduler in this process; raises as the function above."""
     from batsched_py.results.columns_beyond_batsim import UsersTable
     from batsched_py.results.machine_power import POWER, format_changes
     from batsched_py.transport.conversation import Conversation, WaitLimits, serve
@@ -93,22 +94,19 @@ def run_beside(
         lambda begins: process.answer, table.observe, asked=lambda text: features
     )
     waits = WaitLimits(first=limits.ready, silence=limits.run)
-    try:
-        with SchedulerSocket(launcher.listen_on(folder)) as socket, ProcessGroup() as group:
-            arguments = launcher.arguments(folder, socket.batsims_endpoint)
-            _keep_commands(folder, ["true"], launcher.command(arguments, folder))
-            with launcher.started(arguments, folder, folder.batsim_log, group) as batsim:
-                serve(socket, conversation, waits)
-                deadline = monotonic() + limits.success
-                while (code := batsim.poll()) is None and monotonic() < deadline:
-                    sleep(_TICK)
-        write_whole(folder.outputs / "out_users.csv", table.csv())
-        if sleepers := process.machine.sleepers:
-            write_whole(folder.outputs / f"out{POWER}", format_changes(sleepers.changes))
-        if code != 0:
-            raise SimulationError(_end("Batsim", code, 0, folder.batsim_log, limits))
-    except SimulationError as error:
-        raise SimulationError(f"{error}; the log is {folder.batsim_log}") from None
+    with SchedulerSocket(launcher.listen_on(folder)) as socket, ProcessGroup() as group:
+        arguments = launcher.arguments(folder, socket.batsims_endpoint)
+        _keep_commands(folder, ["true"], launcher.command(arguments, folder))
+        with launcher.started(arguments, folder, folder.batsim_log, group) as batsim:
+            serve(socket, conversation, waits)
+            deadline = monotonic() + limits.success
+            while (code := batsim.poll()) is None and monotonic() < deadline:
+                sleep(_TICK)
+    write_whole(folder.outputs / "out_users.csv", table.csv())
+    if sleepers := process.machine.sleepers:
+        write_whole(folder.outputs / f"out{POWER}", format_changes(sleepers.changes))
+    if code != 0:
+        raise SimulationError(_end("Batsim", code, 0, folder.batsim_log, limits))
 
 
 def socket_folder() -> tempfile.TemporaryDirectory[str]:

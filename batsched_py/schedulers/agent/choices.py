@@ -7,9 +7,8 @@ which answers with the actions that it gets, and as the policy ``agent``, which 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from math import inf, nextafter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 import numpy as np
@@ -123,6 +122,7 @@ class Order(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 
 Choice = Backfill | Start | Head | Order
 """What an agent chooses."""
+CHOICES: dict[str, type[Choice]] = {kind.__name__: kind for kind in get_args(Choice)}
 
 
 def count_actions(choice: Choice, window: int) -> int:
@@ -171,46 +171,40 @@ class _BackfillPolicy(Backfilling):
         return self._asker.ask_for_job(scene, allowed, wait=True)
 
 
-class _ChosenHead:
-    """The waiting jobs in order of submission, but for the head."""
+class _HeadPolicy:
+    """EASY backfilling in the order of submission, but for the head; it is this order itself."""
 
-    def __init__(self, queue: WaitingQueue, choose: Callable[[], Job | None]) -> None:
-        self._queue, self._choose = queue, choose
-        self.first_to_backfill = queue.first_to_backfill
-
-    @property
-    def head(self) -> Job | None:
-        return self._choose()
-
-    def __iter__(self) -> Iterator[Job]:
-        return iter(self._queue)
-
-
-class _HeadPolicy(Backfilling):
     def __init__(self, asker: Asker, choice: Head) -> None:
-        super().__init__(self._reserve, self)
+        self._backfilling = Backfilling(self._reserve, self)
         self._asker, self._choice = asker, choice
         self._chosen: Job | None = None
         self._until: float | None = None  # as of the choice
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[d.Decision]:
-        self._machine = machine
-        return super().schedule(now, queue, machine)
+        self._now, self._queue, self._machine = now, queue, machine
+        return self._backfilling.schedule(now, queue, machine)
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
-        return _ChosenHead(queue, partial(self._choose_head, now, queue))
+        return self
 
-    def _choose_head(self, now: float, queue: WaitingQueue) -> Job | None:
-        chosen = self._chosen
+    @property
+    def head(self) -> Job | None:
+        queue, chosen = self._queue, self._chosen
         if len(queue) < 2:
             chosen = queue.head
         elif not self._choice.commit or chosen is None or chosen.state is not WAITING:
-            scene = self._asker.encoder.look(now, queue, self._machine)
+            scene = self._asker.encoder.look(self._now, queue, self._machine)
             every = np.ones(len(scene.jobs), np.bool_)
             chosen = self._asker.ask_for_job(scene, every, wait=None)
         if chosen is not self._chosen:
             self._chosen, self._until = chosen, None
         return chosen
+
+    def __iter__(self) -> Iterator[Job]:
+        return iter(self._queue)
+
+    def first_to_backfill(self, now: float, free: int, horizon: float, extra: int) -> Job | None:
+        return self._queue.first_to_backfill(now, free, horizon, extra)
 
     def _reserve(self, head: Job, machine: Site) -> tuple[float, int]:
         """Return shadow time and extra nodes; -inf and 0 let no job overtake."""
@@ -223,7 +217,7 @@ class _HeadPolicy(Backfilling):
         return self._until, 0
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
-        reason = super().held(job, now, queue, machine)
+        reason = self._backfilling.held(job, now, queue, machine)
         if self._choice.backfill or reason.why != "reservation":
             return reason
         return msgspec.structs.replace(reason, why="behind", until=inf)

@@ -129,11 +129,10 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Return a number for each of A actions, shape (A,)."""
         jobs, machine, mask, _ = observation
         if self.network == "mlp":
-            numbers: Array = self.compute(jobs.reshape(1, -1), machine)[0]
-            return numbers
+            return self.compute(jobs.reshape(1, -1), machine).ravel()
         rows = np.zeros((len(mask), jobs.shape[1]))
         rows[: len(jobs)] = jobs
-        return self.compute(rows, machine)[:, 0]
+        return self.compute(rows, machine).ravel()
 
     def choose(self, observation: Observation) -> int:
         """Return the allowed action of the largest number."""
