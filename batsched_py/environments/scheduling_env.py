@@ -62,11 +62,8 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         shapes = {"jobs": self.encoder.shape, "machine": (len(self.encoder.machine_features),)}
         self.observation_space = Dict({name: Box(0.0, 1.0, shapes[name]) for name in shapes})
         self.action_space = Discrete(nb_actions)
-        self._nothing = Observation(
-            **{name: np.zeros(shapes[name], np.float32) for name in shapes},
-            mask=np.arange(nb_actions) == 0,
-            now=inf,
-        )
+        zeros = {name: np.zeros(shapes[name], np.float32) for name in shapes}
+        self._nothing = Observation(**zeros, mask=np.arange(nb_actions) == 0, now=inf)
         self._seen = self._nothing
         self._simulation: greenlet | None = None
 

@@ -87,6 +87,7 @@ def simulate(folder: Path, *options: str) -> Called:
         ([], "'agent' needs the option 'weights'"),
         (["-O", "weights=none.json"], "there is no file 'none.json'"),
         (["-O", "weights=."], ". is a folder"),
+        (["-O", "weights="], "weights=: expected the path of a file"),
     ],
 )
 def test_wrong_options(tmp_path: Path, options: list[str], message: str) -> None:

@@ -172,10 +172,7 @@ def expansion_factor(least: float, now: float, columns: JobArrays) -> Floats:
 
 
 def _wfp3(now: float, columns: JobArrays) -> Floats:
-    """Return (waited / estimate)^3 x size of each row.
-
-    Source: Tang, Lan, Desai and Buettner, IEEE CLUSTER 2009.
-    """
+    """Return (waited / estimate)^3 x size (Tang, Lan, Desai and Buettner, IEEE CLUSTER 2009)."""
     import numpy as np
 
     ratio: Floats = (now - columns.submit_time) / np.maximum(columns.estimate, _SHORTEST)

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 SUBMISSION = "submission"
 ENDS = "ends"
 _LOG_MONTH = log1p(MONTH)
-_LOG_QUEUE = log1p(10_000)
-"""As many waiting jobs are a queue of length 1."""
 _SHORTEST = 10.0
 """Seconds; a waiting time is compared with at least this estimate, as in the bounded slowdown."""
 
@@ -92,7 +90,7 @@ logarithm of waiting time by estimate, ``log_area`` is ``log_estimate`` times ``
 
 MACHINE_FEATURES: Mapping[str, Callable[[Scene], float]] = {
     "free": lambda scene: scene.machine.free / scene.machine.nb_processors,
-    "queue_length": lambda scene: log1p(len(scene.queue)) / _LOG_QUEUE,
+    "queue_length": lambda scene: log1p(len(scene.queue)) / log1p(10_000),
     "time_to_shadow": lambda scene: log1p(max(scene.shadow_time - scene.now, 0.0)) / _LOG_MONTH,
     "extra_nodes": lambda scene: scene.extra_nodes / scene.machine.nb_processors,
 }
