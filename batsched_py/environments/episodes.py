@@ -170,10 +170,13 @@ class Episodes:
                 f"which has {size} {unit}"
             )
 
-    def draw(self, random: np.random.Generator) -> Episode:
-        """Return an episode at a random place, whose users have a random seed."""
+    def draw(self, random: np.random.Generator, **given: int) -> Episode:
+        """Return an episode at a random place, whose users have a random seed.
+
+        A ``start`` or a ``seed`` that is given takes the place of the random one.
+        """
         start = self.starts[int(random.integers(len(self.starts)))]
-        return self.at(start, int(random.integers(2**32)))
+        return self.at(**{"start": start, "seed": int(random.integers(2**32))} | given)
 
     def at(self, start: int, seed: int = 0) -> Episode:
         """Return the episode that begins at a place of :attr:`starts`.

@@ -79,11 +79,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
             one_of("options", name, ("start", "seed"))
         super().reset(seed=seed)
         self.close()
-        episode = self.episodes.draw(self.np_random)
-        if options:
-            drawn = {"start": episode.start, "seed": episode.run.run.seed}
-            episode = self.episodes.at(**drawn | options)
-        self.episode = episode
+        self.episode = episode = self.episodes.draw(self.np_random, **options or {})
         self._asker = Asker(self.encoder, lambda seen: self._agent.switch(seen))
         policy = partial(make_asking_policy, self.choice, self._asker)
         resolved, self._meter = episode.watch(episode.run, policy)
