@@ -1,12 +1,8 @@
 """Episodes of a log on which agents learn, environments of gymnasium, and trained agents.
 
-Importing this package registers the environments ``batsched_py/Backfill-v0``, ``Start-v0``,
-``Head-v0`` and ``Order-v0`` where gymnasium is installed::
-
-    import gymnasium
-    import batsched_py.environments
-
-    env = gymnasium.make("batsched_py/Backfill-v0", log="sample", users="feedback")
+Where gymnasium is installed, importing this package registers environments for
+``gymnasium.make("batsched_py/Backfill-v0", log="sample")``: ``Backfill-v0``, ``Start-v0``,
+``Head-v0`` and ``Order-v0``.
 """
 
 from __future__ import annotations

@@ -171,10 +171,7 @@ class Episodes:
             )
 
     def draw(self, random: np.random.Generator, **given: int) -> Episode:
-        """Return an episode at a random place, whose users have a random seed.
-
-        A ``start`` or a ``seed`` that is given takes the place of the random one.
-        """
+        """Return an episode whose ``start`` and ``seed`` of users are random, if not ``given``."""
         start = self.starts[int(random.integers(len(self.starts)))]
         return self.at(**{"start": start, "seed": int(random.integers(2**32))} | given)
 

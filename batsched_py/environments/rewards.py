@@ -51,10 +51,8 @@ class Life(NamedTuple):
 Reward = Callable[[Life], Any]
 """The reward of one job."""
 REWARDS: Mapping[str, Reward] = {
-    "slowdown": lambda life: (
-        -np.maximum(
-            1.0, (life.start - life.submit + life.run_time) / np.maximum(life.run_time, BOUND)
-        )
+    "slowdown": lambda life: np.minimum(
+        (life.submit - life.start - life.run_time) / np.maximum(life.run_time, BOUND), -1.0
     ),
     "wait": lambda life: life.submit - life.start,
     "response": lambda life: life.recorded - life.end,

@@ -169,9 +169,7 @@ def parse_job_numbers(text: str) -> tuple[int, int]:
 
 
 def parse_moment(name: str, value: Any) -> Any:
-    """Return the value of ``span_from`` or ``span_until``: a date stays a text, others are seconds.
-
-    Raises :class:`UsageError`.
+    """Return a rule of the span: a date as a text, others in seconds; raises :class:`UsageError`.
 
     >>> parse_moment("span_from", "2 weeks"), parse_moment("span_until", "2001-03-05T08:00")
     (1209600.0, '2001-03-05 08:00:00')

@@ -183,20 +183,17 @@ class JobArrays:
         came since the last call is taken out of the order of then, or inserted.
         """
         keys, rows, seen = self._orders.get(key, (np.empty(0), np.empty(0, np.intp), 0))
-        size = self._size[rows]
-        stay = size != GONE
+        stay = self._size[rows] != GONE
         if not stay.all():
-            keys, rows, size = keys[stay], rows[stay], size[stay]
+            keys, rows = keys[stay], rows[stay]
         if seen < len(self.jobs):
             new_rows = seen + np.flatnonzero(self.waiting[seen:])
             new_keys = [key(self.jobs[row]) for row in new_rows.tolist()]
             keys, rows = np.concatenate((keys, new_keys)), np.concatenate((rows, new_rows))
             ascending = keys.argsort(kind="stable")  # Timsort: one pass, as most is sorted
             keys, rows = keys[ascending], rows[ascending]
-            size = self._size[rows]
         self._orders[key] = keys, rows, len(self.jobs)
-        estimate = self._estimate[rows]
-        return JobRows(self.jobs, rows, size, estimate, self._number, self._submit_time)
+        return self.select(rows)
 
     def select(self, rows: Rows) -> JobRows:
         """Return the jobs of some rows, in their order."""

@@ -54,13 +54,12 @@ def run_outside(
 ) -> tuple[BatsimOutput, dict[str, Any]]:
     """Simulate with another process as back end; return its output and a description of it.
 
-    ``registers`` says that jobs are registered
-    during the simulation, by users or since they run longer in some places. ``here`` is a
-    scheduler that stays in this process; None: it is started as another one. ``root`` is the folder
-    of inputs, outputs, logs and commands; None: a temporary one, which is left only where something
-    failed. ``record`` is a file for the exchange, ``progress`` as in :func:`show_progress`. Raises
-    :class:`~batsched_py.errors.BatschedError` unless both sides ended well. On a request to end it
-    ends both and raises KeyboardInterrupt.
+    ``registers`` says that jobs are registered during the simulation, by users or since they run
+    longer in some places. ``here`` is a scheduler that stays in this process; None: it is started
+    as another one. ``root`` is the folder of inputs, outputs, logs and commands; None: a temporary
+    one, which is left only where something failed. ``record`` is a file for the exchange,
+    ``progress`` as in :func:`show_progress`. Raises :class:`~batsched_py.errors.BatschedError`
+    unless both sides ended well. On a request to end it ends both and raises KeyboardInterrupt.
     """
     batsim = make_launcher(run.backend, run.batsim, run.shake, str(run.budgets))
     identity = batsim.check()

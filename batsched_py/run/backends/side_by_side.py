@@ -93,12 +93,11 @@ def _run_beside(
     conversation = Conversation(
         lambda begins: process.answer, table.observe, asked=lambda text: features
     )
-    waits = WaitLimits(first=limits.ready, silence=limits.run)
     with SchedulerSocket(launcher.listen_on(folder)) as socket, ProcessGroup() as group:
         arguments = launcher.arguments(folder, socket.batsims_endpoint)
         _keep_commands(folder, ["true"], launcher.command(arguments, folder))
         with launcher.started(arguments, folder, folder.batsim_log, group) as batsim:
-            serve(socket, conversation, waits)
+            serve(socket, conversation, WaitLimits(first=limits.ready, silence=limits.run))
             deadline = monotonic() + limits.success
             while (code := batsim.poll()) is None and monotonic() < deadline:
                 sleep(_TICK)

@@ -11,6 +11,7 @@ from batsched_py.model.policy import ExplainingScheduler, Scheduler
 from batsched_py.model.queue.orders import ClockOrder
 from batsched_py.options.option_values import path
 from batsched_py.schedulers.agent.choices import Asker, make_asking_policy
+from batsched_py.schedulers.agent.encoder import Scene, reserve
 from batsched_py.schedulers.agent.networks import Agent, Priority, load_agent
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation
@@ -69,6 +70,7 @@ class _PriorityPolicy(Backfilling):
 
     def _rate(self, now: float, columns: JobArrays) -> Floats:
         encoder = self._agent.encoder
-        scene = encoder.look(now, self._queue, self._machine, every=columns)
+        reserved = reserve(now, self._queue, self._machine)
+        scene = Scene(now, columns, self._queue, self._machine, *reserved)
         jobs, machine = encoder.describe_jobs(scene), encoder.describe_machine(scene)
         return self._agent.compute(jobs, machine)[:, 0]

@@ -126,10 +126,7 @@ CHOICES: dict[str, type[Choice]] = {kind.__name__: kind for kind in get_args(Cho
 
 
 def count_actions(choice: Choice, window: int) -> int:
-    """Return the number of actions among which an agent chooses that sees ``window`` jobs.
-
-    They are the jobs, and mostly to wait, which is the last one, or the orders.
-    """
+    """Return the number of actions: orders, or jobs of the window and mostly, last, to wait."""
     if isinstance(choice, Order):
         return len(choice.orders)
     return window if isinstance(choice, Head) else window + 1

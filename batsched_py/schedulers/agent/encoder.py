@@ -95,6 +95,8 @@ MACHINE_FEATURES: Mapping[str, Callable[[Scene], float]] = {
     "extra_nodes": lambda scene: scene.extra_nodes / scene.machine.nb_processors,
 }
 """Features of the machine and of the reservation of the first job."""
+Reserved = tuple["Job", float, int]
+"""The first job, when it can start (seconds), and its extra nodes."""
 
 
 class Observation(NamedTuple):
@@ -144,21 +146,14 @@ class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.window, len(self.features)
 
     def look(
-        self,
-        now: float,
-        queue: WaitingQueue,
-        machine: Site,
-        reservation: tuple[Job, float, int] | None = None,
-        every: JobArrays | None = None,
+        self, now: float, queue: WaitingQueue, machine: Site, reserved: Reserved | None = None
     ) -> Scene:
         """Return what is seen at ``now`` (seconds) of a queue that is not empty: its window.
 
-        ``reservation`` is the first job, its shadow time (seconds) and its extra nodes; None: those
-        of the job that waits longest, as EASY computes them. If ``every`` waiting job is given,
-        all are seen.
+        ``reserved`` is by default the reservation that EASY gives the job that waits longest.
         """
-        jobs = self._choose_jobs(now, queue) if every is None else every
-        return Scene(now, jobs, queue, machine, *(reservation or _reserve(now, queue, machine)))
+        reserved = reserved or reserve(now, queue, machine)
+        return Scene(now, self._choose_jobs(now, queue), queue, machine, *reserved)
 
     def encode(self, scene: Scene, mask: NDArray[np.bool_]) -> Observation:
         """Return the arrays of a scene of at most W jobs, with the ``mask`` of the actions."""
@@ -192,8 +187,8 @@ class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return columns.select(rows[: self.window])
 
 
-def _reserve(now: float, queue: WaitingQueue, machine: Site) -> tuple[Job, float, int]:
-    """Return the job that waits longest, when it can start (seconds), and its extra nodes."""
+def reserve(now: float, queue: WaitingQueue, machine: Site) -> Reserved:
+    """Return the reservation of the job that waits longest, as EASY computes it."""
     head = queue.head
     assert head is not None
     if head.size <= machine.free:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from batsched_py.errors import InputError, UsageError, located
 from batsched_py.files.readers import parse_json, read_bytes
 from batsched_py.files.writers import write_whole
-from batsched_py.schedulers.agent.choices import Backfill, Head, Order, Start, count_actions
+from batsched_py.schedulers.agent.choices import Backfill, Choice, Head, Order, Start, count_actions
 from batsched_py.schedulers.agent.encoder import Encoder, Observation
 
 Array = NDArray[np.float64]
@@ -99,9 +99,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 f"a network {self.network} cannot decide {type(self.decides).__name__}: expected "
                 f"{'mlp' if is_kernel else 'kernel'}"
             )
-        nb_outputs = 1
-        if not is_kernel and not isinstance(self.decides, Priority):
-            nb_outputs = count_actions(self.decides, window)
+        nb_outputs = 1 if is_kernel else count_actions(cast(Choice, self.decides), window)
         nb_inputs = (1 if is_kernel else window) * nb_features + len(self.encoder.machine_features)
         shapes = [layer.shape for layer in self.layers]
         given = [nb_inputs, *(after for _, after in shapes)]
