@@ -85,6 +85,7 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         :func:`~batsched_py.run.simulate.simulate`.
         """
         if isinstance(scheduler, Agent):
+            check_keywords(options, ())
             scheduler = partial(make_policy, scheduler)
         if isinstance(scheduler, str):
             resolved, meter = self.watch(self.run.with_policy(scheduler, options))
@@ -137,6 +138,7 @@ class Episodes:
         horizon: str = "all",
         **settings: Any,
     ) -> None:
+        check_keywords(settings, KEYWORDS)
         if (jobs is None) == (days is None):
             raise UsageError("an episode has a number of jobs or of days: give one of them")
         unit = "jobs" if days is None else "days"
@@ -147,7 +149,6 @@ class Episodes:
         self._cut_off = one_of("horizon", horizon, ("all", "end")) == "end"
         if not self._are_days and (self._warm_up or self._cut_off):
             raise UsageError("warm_up and horizon=end are for episodes of days")
-        check_keywords(settings, KEYWORDS)
         for name in settings:
             if name in ("scheduler", "scheduler_options", "seed"):
                 raise UsageError(f"{name}: an episode has none, give it to what runs the episode")
@@ -165,9 +166,9 @@ class Episodes:
             size = len(times)
             self.starts = range(size - nb + 1)
         if not self.starts:
+            before = f" after a warm_up of {self._warm_up / DAY:g} days" if self._warm_up else ""
             raise UsageError(
-                f"an episode of {nb} {unit}: expected at least 1, and less than the log, "
-                f"which has {size} {unit}"
+                f"there is no episode of {nb} {unit}{before}: the log has {size} {unit}"
             )
 
     def draw(self, random: np.random.Generator, **given: int) -> Episode:
@@ -182,7 +183,9 @@ class Episodes:
         """
         start = whole_number("start", to_python(start), 0)
         if start not in self.starts:
-            raise UsageError(f"start={start}: expected {self.starts[0]} to {self.starts[-1]}")
+            raise UsageError(
+                f"start={start}: expected one of starts, from {self.starts[0]} to {self.starts[-1]}"
+            )
         times, end = self._times, inf
         if self._are_days:
             begin, end = self._find_days(start)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import inf
+from operator import index
 from typing import Any, TypeVar
 
 import gymnasium
@@ -92,6 +93,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         """Take an action; return observation, reward, terminated, truncated and info."""
         if self._simulation is None or self.episode is None:
             raise UsageError("no episode has begun: call reset() first")
+        action = index(action)  # else the simulation would fail, and could not go on
         if self._seen.now < inf:
             self._seen = self._switch(action)
         terminated = self._seen.now == inf

@@ -115,6 +115,15 @@ def convert(
         raise kind(str(find_fault(value, type, where))) from None
 
 
+def check_fields(struct: msgspec.Struct) -> None:
+    """Raise :class:`UsageError` for a value of a struct that has not the type of its field.
+
+    msgspec checks what it reads, but not what a class is called with.
+    """
+    for name, hint in hints_of(type(struct), include_extras=True).items():
+        convert(getattr(struct, name), hint, f"{type(struct).__name__}: {name}", UsageError)
+
+
 def find_fault(value: Any, type: Any, where: str, *, sign: str = " ") -> str | None:
     """Return the fault of a value as text: its place, the value, and the expected type.
 

@@ -79,6 +79,17 @@ def test_open_episodes_end() -> None:
         env.step(0)
 
 
+@pytest.mark.parametrize("wrong", ["0", None, 1.5, float("nan"), np.array([1])])
+def test_an_action_that_is_no_whole_number_does_not_end_the_episode(wrong: Any) -> None:
+    env, other = make(), make()
+    _, info = env.reset(seed=1)
+    other.reset(seed=1)
+    with pytest.raises(TypeError):
+        env.step(wrong)
+    action = info["action_mask"].argmax()
+    assert env.step(action)[1:4] == other.step(action)[1:4]
+
+
 def test_an_episode_without_a_choice_ends_with_its_first_step() -> None:
     env = make(jobs=1)
     env.reset(seed=0)
@@ -126,13 +137,14 @@ def test_errors_of_the_simulation_reach_the_step() -> None:
         ({"jobs": 2.5}, "jobs=2.5"),
         ({"jobs": "5"}, "jobs=5"),
         ({"days": 3}, "give one of them"),
-        ({"jobs": None, "days": 1000}, "which has 60 days"),
+        ({"jobs": None, "days": 1000}, "the log has 60 days"),
+        ({"jobs": None, "days": 3, "warm_up": "90 days"}, "after a warm_up of 90 days"),
         ({"horizon": "end"}, "episodes of days"),
         ({"reward": "speed"}, "expected one of slowdown"),
         ({"scheduler": "sjf"}, "scheduler"),
         ({"seed": 3}, "seed"),
         ({"order": "sfj", "choice": "Backfill"}, "sfj"),
-        ({"window": 0}, "window = 0"),
+        ({"window": 0}, "window=0"),
         ({"arrangement": "end"}, "submission, ends"),
         ({"features": ["siz"]}, "did you mean 'size'"),
     ],
@@ -145,6 +157,8 @@ def test_wrong_options(wrong: dict[str, Any], message: str) -> None:
 def test_wrong_keywords_of_episodes() -> None:
     with pytest.raises(UsageError, match=r"no keyword 'user' \(did you mean 'users'"):
         Episodes(log="sample", jobs=60, user="feedback")
+    with pytest.raises(UsageError, match=r"no keyword 'dayz' \(did you mean 'days'"):
+        Episodes(log="sample", dayz=7)
 
 
 @pytest.mark.parametrize("start", [-1, 3371, "3"])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
-from batsched_py.environments import Agent, Encoder, Observation, Start, load_agent
-from batsched_py.errors import InputError
+from batsched_py.environments import Agent, Encoder, Head, Observation, Start, load_agent
+from batsched_py.errors import InputError, UsageError
 from every_policy import AGENT
 from helpers.agents import agents, make_agent
 from helpers.calling import Called, command
@@ -57,8 +59,8 @@ def test_the_best_allowed_action() -> None:
         ('"log_size"', '"log_siz"', "did you mean 'log_size'"),
         ('"log_size"', '"log_wait"', "each once"),
         ('["free"]', '["fre"]', "machine_features=fre.*'free'"),
-        ('"window": 16', '"window": 0', r"encoder\.window"),
-        ('"window": 16', '"window": 1000000000', r"encoder\.window"),
+        ('"window": 16', '"window": 0', "window=0"),
+        ('"window": 16', '"window": 1000000000', "window=1000000000"),
         ('"window": 16', '"arrangement": "end"', "submission, ends"),
         ('"Backfill"', '"Backfil"', "Backfil"),
         ('"Backfill"', '"Backfill", "order": "sfj"', "sfj"),
@@ -75,6 +77,20 @@ def test_malformed_files(tmp_path: Path, old: str, new: str, message: str) -> No
     done = simulate(tmp_path, "-O", "weights=my_agent.json")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert done.stderr.startswith("batsched-py: error: my_agent.json")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Head(commit="yes"), "commit 'yes': expected true or false"),  # type: ignore[arg-type]
+        (lambda: Encoder(window=0), "window=0: expected a whole number from 1"),
+        (lambda: replace(load_agent(AGENT), activation="relux"), "did you mean 'relu'"),
+        (lambda: replace(load_agent(AGENT), decides="Priority"), "decides 'Priority'"),
+    ],
+)
+def test_wrong_values(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        make()
 
 
 def simulate(folder: Path, *options: str) -> Called:

@@ -18,6 +18,7 @@ from batsched_py.model import decisions as d
 from batsched_py.model.job import WAITING, Job
 from batsched_py.model.queue.job_arrays import JobRows
 from batsched_py.model.queue.orders import RankedJobs, find_order
+from batsched_py.options.checked_values import check_fields
 from batsched_py.schedulers.agent.encoder import Encoder, Observation, Scene
 from batsched_py.schedulers.backfilling import Backfilling
 from batsched_py.schedulers.easy import easy_reservation, shadow_time_and_extra_nodes
@@ -105,6 +106,10 @@ class Head(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     time as of the choice, and there are no extra nodes."""
     backfill: bool = True
     """Whether others may overtake the first job."""
+
+    def __post_init__(self) -> None:
+        """Raise :class:`UsageError` for values that are not true or false."""
+        check_fields(self)
 
 
 class Order(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import islice
 from math import log1p
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec import Meta
 from numpy.typing import NDArray
 
 from batsched_py.errors import UsageError
 from batsched_py.model.queue.job_arrays import GONE, Floats, JobArrays, JobRows
 from batsched_py.model.queue.orders import find_order
-from batsched_py.options.option_values import one_of
+from batsched_py.options.option_values import one_of, whole_number
 from batsched_py.schedulers.easy import shadow_time_and_extra_nodes
 from batsched_py.units import MONTH
 
@@ -121,8 +120,8 @@ class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     (2, 2)
     """
 
-    window: Annotated[int, Meta(ge=1, le=10_000)] = 64
-    """W: the most waiting jobs that an agent sees."""
+    window: int = 64
+    """W: the most waiting jobs that an agent sees, up to 10,000."""
     features: tuple[str, ...] = tuple(JOB_FEATURES)[:7]
     """Names of :data:`JOB_FEATURES`."""
     machine_features: tuple[str, ...] = tuple(MACHINE_FEATURES)
@@ -132,7 +131,8 @@ class Encoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     oldest and the newest, half of each), or the first of an order by name."""
 
     def __post_init__(self) -> None:
-        """Check the names."""
+        """Check the values."""
+        whole_number("window", self.window, 1, 10_000)
         for option, known in (("features", JOB_FEATURES), ("machine_features", MACHINE_FEATURES)):
             names = [one_of(option, name, known) for name in getattr(self, option)]
             if len({*names}) < len(names):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from batsched_py.errors import InputError, UsageError, located
 from batsched_py.files.readers import parse_json, read_bytes
 from batsched_py.files.writers import write_whole
+from batsched_py.options.checked_values import check_fields
 from batsched_py.schedulers.agent.choices import Backfill, Choice, Head, Order, Start, count_actions
 from batsched_py.schedulers.agent.encoder import Encoder, Observation
 
@@ -92,6 +93,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def __post_init__(self) -> None:
         """Check that the network fits to what it decides, and the layers to each other."""
+        check_fields(self)
         window, nb_features = self.encoder.shape
         is_kernel = self.network == "kernel"
         if isinstance(self.decides, Order if is_kernel else Priority):
