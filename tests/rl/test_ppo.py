@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -163,14 +164,35 @@ def test_wrong_use() -> None:
         train_ppo.train("Order", log="sample", steps=1)
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("-O choice=Head -e agent.json", "-O choice: expected an option of the environment"),
+        (
+            "-O features=size,fits -e agent.json",
+            """expected a list: -O 'features=["size", "fits"]'""",
+        ),
+        ("-e .", ". cannot be written: it is a folder"),
+    ],
+)
+def test_wrong_commands(
+    line: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["train_ppo", "--steps", "1", *line.split()])
+    with pytest.raises(SystemExit):
+        train_ppo.main()
+    (said,) = capsys.readouterr().err.splitlines()
+    assert expected in said
+
+
 @pytest.mark.slow
 @pytest.mark.process
 def test_the_command_and_ctrl_c(tmp_path: Path) -> None:
-    line = [sys.executable, "-m", MODULE, "--steps", "100000000", "-O", "jobs=30", "-O", "window=8"]
+    line = [sys.executable, "-m", MODULE, "--steps", "99999744", "-O", "jobs=30", "-O", "window=8"]
     line += ["--network", "mlp", "-e", "agent.json"]
     with subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert process.stderr.readline().startswith("2048 steps")
+        assert re.match("2048 steps, .* of EASY -1.0000$", process.stderr.readline())
         process.send_signal(signal.SIGINT)
         said = process.stderr.read().splitlines()
     assert process.returncode == 130

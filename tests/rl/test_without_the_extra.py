@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -20,6 +21,17 @@ def test_a_missing_extra_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"torch is not installed.*\[rl\]"):
         importlib.import_module(MODULE)
+
+
+def test_the_command_shows_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, MODULE, raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(SystemExit, match="2"):
+        runpy.run_module(MODULE, run_name="__main__")
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "[rl]" in said
 
 
 def test_only_the_example_imports_torch() -> None:

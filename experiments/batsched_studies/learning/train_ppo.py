@@ -6,9 +6,11 @@ that imports torch, sb3-contrib and stable-baselines3 (extra ``rl``).
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -18,22 +20,29 @@ import typer
 from gymnasium.wrappers import FlattenObservation
 
 from batsched_py.environments import Agent, Layer, SchedulingEnv, make_policy
-from batsched_py.errors import BatschedError
+from batsched_py.errors import BatschedError, MissingExtraError, UsageError
+from batsched_py.files.writers import make_folder_of
 from batsched_py.options.option_values import one_of
 from batsched_py.options.setting_fields import parse_options
 from batsched_py.support.installation import extra
 from batsched_py.support.terminal_text import say, standard_streams
 
-with extra("rl"):
-    import torch
-    from sb3_contrib import MaskablePPO
-    from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistribution
-    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-    from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.monitor import Monitor
-    from stable_baselines3.common.torch_layers import MlpExtractor
-    from stable_baselines3.common.vec_env import DummyVecEnv
-    from torch import nn
+try:
+    with extra("rl"):
+        import torch
+        from sb3_contrib import MaskablePPO
+        from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistribution
+        from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+        from stable_baselines3.common.callbacks import BaseCallback
+        from stable_baselines3.common.monitor import Monitor
+        from stable_baselines3.common.torch_layers import MlpExtractor
+        from stable_baselines3.common.vec_env import DummyVecEnv
+        from torch import nn
+except MissingExtraError as error:
+    if __name__ != "__main__":
+        raise
+    say(f"train_ppo: error: {error}")
+    sys.exit(error.exit_code)
 
 STEPS_PER_UPDATE = 2048
 """Steps of all environments together between two changes of the weights."""
@@ -49,6 +58,8 @@ class Point(NamedTuple):
     """Mean reward of the last 100 episodes, whose actions were drawn; NaN before the first ends."""
     chosen: float
     """Mean reward of the agent, which takes the best actions, in the same episodes each time."""
+    easy: float
+    """Mean reward of EASY in these: -1 where rewards are below 0."""
 
 
 Watch = Callable[[Point, Agent], None]
@@ -59,7 +70,8 @@ class ShareOfEasy(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Divides rewards by what EASY gets on the same episode, so that all episodes count alike.
 
     Rewards differ by orders of magnitude between logs, and between the weeks of one. The sum is -1
-    where the agent is as good as EASY (1 for ``work``). The divisor is at least a tenth of its mean
+    where the agent is as good as EASY; 1 where EASY's reward is above 0 (``work``, and ``response``
+    of users who submit earlier than recorded). The divisor is at least a tenth of its mean
     so far, since EASY may get 0.
     """
 
@@ -172,7 +184,11 @@ class _Choosing(BaseCallback):
         super().__init__()
         random = np.random.default_rng(seed)
         episodes = [env.episodes.draw(random) for _ in range(NB_CHECKED)]
-        self._easy = [(episode, abs(episode.measure("easy").reward) or 1.0) for episode in episodes]
+        rewards = [episode.measure("easy").reward for episode in episodes]
+        self._episodes = [
+            (episode, abs(reward) or 1.0) for episode, reward in zip(episodes, rewards, strict=True)
+        ]
+        self._easy = float(np.mean(np.sign(rewards)))
         self._env, self._note, self._watch = env, note, watch
         self._best = -np.inf
 
@@ -181,10 +197,12 @@ class _Choosing(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         agent = export(self.model, self._env, self._note)
-        shares = [episode.measure(lambda: make_policy(agent))[0] / by for episode, by in self._easy]
+        shares = [
+            episode.measure(lambda: make_policy(agent))[0] / by for episode, by in self._episodes
+        ]
         rewards = [episode["r"] for episode in self.model.ep_info_buffer]
         sampled = float(np.mean(rewards)) if rewards else np.nan
-        point = Point(self.num_timesteps, sampled, float(np.mean(shares)))
+        point = Point(self.num_timesteps, sampled, float(np.mean(shares)), self._easy)
         if point.chosen > self._best:
             self.agent, self._best = agent, point.chosen
         self._watch(point, self.agent)
@@ -226,9 +244,16 @@ def command(
     users: Annotated[str | None, typer.Option(help="User model; default: rigid replay.")] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("-O", metavar="KEY=VALUE", help="Option of the environment; repeatable."),
+        typer.Option(
+            "-O",
+            metavar="KEY=VALUE",
+            help="Option of the environment, such as jobs=30; repeatable.",
+        ),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Number of decisions to learn from.")] = 100_000,
+    steps: Annotated[
+        int,
+        typer.Option(min=1, help=f"Decisions to learn from, by {STEPS_PER_UPDATE}."),
+    ] = 100_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
     network: Annotated[str, typer.Option(help="kernel (rates each job) or mlp.")] = "kernel",
 ) -> None:
@@ -237,9 +262,16 @@ def command(
 
     def watch(point: Point, agent: Agent) -> None:
         best[:] = [agent]
-        say(f"{point.steps} steps, reward {point.sampled:.4f}, of the agent {point.chosen:.4f}")
+        say(
+            f"{point.steps} steps, reward {point.sampled:.4f}, of the agent {point.chosen:.4f}, "
+            f"of EASY {point.easy:.4f}"
+        )
 
-    options = parse_options(option or [], "-O") | {"log": log} | ({"users": users} if users else {})
+    options = _parse(option or []) | {"log": log} | ({"users": users} if users else {})
+    make_folder_of(output)
+    if rest := -steps % STEPS_PER_UPDATE:
+        steps += rest
+        say(f"trains for {steps} steps, a multiple of {STEPS_PER_UPDATE}")
     code = 0
     try:
         best[:] = [train(choice, steps=steps, seed=seed, network=network, watch=watch, **options)]
@@ -250,6 +282,20 @@ def command(
     best[0].save(output)
     say(f"{'interrupted: ' * bool(code)}wrote {output}")
     raise typer.Exit(code)
+
+
+def _parse(texts: Sequence[str]) -> dict[str, Any]:
+    """Return options of the environment; raises :class:`UsageError` for those of the training."""
+    options = parse_options(texts, "-O")
+    for name, value in options.items():
+        if name in {*signature(train).parameters, *signature(command).parameters}:
+            raise UsageError(
+                f"-O {name}: expected an option of the environment; for others see --help"
+            )
+        if name in ("features", "machine_features", "orders") and isinstance(value, str):
+            expected = f"-O '{name}={json.dumps(value.split(','))}'"
+            raise UsageError(f"-O {name}={value}: expected a list: {expected}")
+    return options
 
 
 def main() -> None:
