@@ -23,14 +23,16 @@ def test_a_missing_extra_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         importlib.import_module(MODULE)
 
 
+@pytest.mark.parametrize("package", ["gymnasium", "torch"])
 def test_the_command_shows_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delitem(sys.modules, MODULE, raising=False)
-    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit, match="2"):
         runpy.run_module(MODULE, run_name="__main__")
     (said,) = capsys.readouterr().err.splitlines()
+    assert f"{package} is not installed" in said
     assert "[rl]" in said
 
 

@@ -14,12 +14,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import gymnasium
 import numpy as np
 import typer
 from gymnasium.wrappers import FlattenObservation
 
-from batsched_py.environments import Agent, Layer, SchedulingEnv, make_policy
+from batsched_py.environments import Agent, Layer, make_policy
 from batsched_py.errors import BatschedError, MissingExtraError, UsageError
 from batsched_py.files.writers import make_folder_of
 from batsched_py.options.option_values import one_of
@@ -29,6 +28,7 @@ from batsched_py.support.terminal_text import say, standard_streams
 
 try:
     with extra("rl"):
+        import gymnasium
         import torch
         from sb3_contrib import MaskablePPO
         from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistribution
@@ -38,6 +38,8 @@ try:
         from stable_baselines3.common.torch_layers import MlpExtractor
         from stable_baselines3.common.vec_env import DummyVecEnv
         from torch import nn
+
+        from batsched_py.environments import SchedulingEnv
 except MissingExtraError as error:
     if __name__ != "__main__":
         raise
@@ -252,7 +254,7 @@ def command(
     ] = None,
     steps: Annotated[
         int,
-        typer.Option(min=1, help=f"Decisions to learn from, by {STEPS_PER_UPDATE}."),
+        typer.Option(min=1, help=f"Decisions; rounded up to a multiple of {STEPS_PER_UPDATE}."),
     ] = 100_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
     network: Annotated[str, typer.Option(help="kernel (rates each job) or mlp.")] = "kernel",
