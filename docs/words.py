@@ -22,7 +22,7 @@ MOST_COLUMNS = 7
 PARTS = {
     "README.md": 700,
     "docs/index.md docs/install.md": 795,
-    "docs/tutorials": 4620,
+    "docs/tutorials": 4690,
     "docs/concepts": 5530,
     "docs/how-to": 17400,
     "docs/reference": 22100,
