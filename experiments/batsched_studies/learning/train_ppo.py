@@ -16,7 +16,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
-from gymnasium.wrappers import FlattenObservation
 
 from batsched_py.environments import Agent, Layer, make_policy
 from batsched_py.errors import BatschedError, MissingExtraError, UsageError
@@ -30,6 +29,7 @@ try:
     with extra("rl"):
         import gymnasium
         import torch
+        from gymnasium.wrappers import FlattenObservation
         from sb3_contrib import MaskablePPO
         from sb3_contrib.common.maskable.distributions import MaskableCategoricalDistribution
         from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
