@@ -61,7 +61,7 @@ class Point(NamedTuple):
     chosen: float
     """Mean reward of the agent, which takes the best actions, in the same episodes each time."""
     easy: float
-    """Mean reward of EASY in these: -1 where rewards are below 0."""
+    """Mean reward of EASY in these: nearly -1 where its rewards are below 0."""
 
 
 Watch = Callable[[Point, Agent], None]
@@ -186,11 +186,10 @@ class _Choosing(BaseCallback):
         super().__init__()
         random = np.random.default_rng(seed)
         episodes = [env.episodes.draw(random) for _ in range(NB_CHECKED)]
-        rewards = [episode.measure("easy").reward for episode in episodes]
-        self._episodes = [
-            (episode, abs(reward) or 1.0) for episode, reward in zip(episodes, rewards, strict=True)
-        ]
-        self._easy = float(np.mean(np.sign(rewards)))
+        rewards = np.array([episode.measure("easy").reward for episode in episodes])
+        divisors = np.maximum(abs(rewards), 0.1 * abs(rewards).mean() or 1.0)
+        self._episodes = list(zip(episodes, divisors, strict=True))
+        self._easy = float(np.mean(rewards / divisors))
         self._env, self._note, self._watch = env, note, watch
         self._best = -np.inf
 
