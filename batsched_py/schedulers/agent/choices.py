@@ -75,7 +75,7 @@ class Asker:
 class Backfill(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """EASY backfilling: the agent chooses which job is backfilled next, or to wait.
 
-    Only jobs that do not delay the first one are allowed, so no job starves.
+    Only jobs that do not delay the first one are allowed; with the order ``fcfs`` no job starves.
     """
 
     order: str = "fcfs"
