@@ -21,6 +21,7 @@ from batsched_py.run.settings import Settings
 from batsched_py.run.simulate import execute
 from batsched_py.schedulers.agent.agent_policy import make_policy
 from batsched_py.schedulers.agent.networks import Agent
+from batsched_py.schedulers.partitioned import unwrap_policy
 from batsched_py.simulator.profiles import make_usual_profile
 from batsched_py.support.json_values import did_you_mean, to_python
 from batsched_py.units import DAY
@@ -106,6 +107,9 @@ class _WatchedPlugins(PluginObjects, frozen=True):
 
     def named(self, run: Run, driver: Any) -> tuple[Run, list[str]]:
         self.meter.driver = driver
+        if self.scheduler is not None:
+            kind = type(unwrap_policy(driver.scheduler))
+            run = msgspec.structs.replace(run, scheduler=kind.__name__)
         return run, []
 
 

@@ -113,7 +113,7 @@ class Meter:
         """
         driver = self.driver
         running = (job for job in driver.machine.releases() if not driver.is_bound(job))
-        for job in chain(driver.waiting_jobs(), driver.held_jobs(), running):
+        for job in chain(driver.waiting_jobs(), running):
             self._add(job)
         if self._counts_missing:
             end = min(self._end, driver.now)
@@ -140,7 +140,7 @@ class Meter:
             end=min(end, limit),
             run_time=run_time,
             size=job.size,
-            has_started=job.start_time < limit,
+            has_started=job.start_time < limit or end <= limit,
             has_ended=end <= limit,
         )
         self._sum += float(self._compute(life))

@@ -81,7 +81,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         self.close()
         self.episode = episode = self.episodes.draw(self.np_random, **options or {})
-        self._asker = Asker(self.encoder, lambda seen: self._agent.switch(seen))
+        self._asker = Asker(self.encoder, lambda seen: getcurrent().parent.switch(seen))
         policy = partial(make_asking_policy, self.choice, self._asker)
         resolved, self._meter = episode.watch(episode.run, policy)
         self._simulation = greenlet(partial(execute_unguarded, progress=False))
@@ -118,9 +118,11 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
 
     def _switch(self, value: Any) -> Observation:
         """Let the simulation go on until it asks again; at its end, see nothing."""
-        assert self._simulation is not None
-        self._agent = self._simulation.parent = getcurrent()
-        seen = self._simulation.switch(value)
+        assert (simulation := self._simulation) is not None
+        simulation.parent = getcurrent()
+        self._simulation = None  # no episode is open after an error
+        seen = simulation.switch(value)
+        self._simulation = simulation
         return seen if isinstance(seen, Observation) else self._nothing
 
     def _show(self) -> dict[str, Any]:

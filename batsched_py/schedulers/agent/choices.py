@@ -15,7 +15,7 @@ import numpy as np
 
 from batsched_py.errors import UsageError
 from batsched_py.model import decisions as d
-from batsched_py.model.job import WAITING, Job
+from batsched_py.model.job import Job
 from batsched_py.model.queue.job_arrays import JobRows
 from batsched_py.model.queue.orders import RankedJobs, find_order
 from batsched_py.options.checked_values import check_fields
@@ -194,7 +194,7 @@ class _HeadPolicy:
         queue, chosen = self._queue, self._chosen
         if len(queue) < 2:
             chosen = queue.head
-        elif not self._choice.commit or chosen is None or chosen.state is not WAITING:
+        elif not self._choice.commit or chosen is None or chosen not in queue:
             scene = self._asker.encoder.look(self._now, queue, self._machine)
             every = np.ones(len(scene.jobs), np.bool_)
             chosen = self._asker.ask_for_job(scene, every, wait=None)
@@ -215,14 +215,16 @@ class _HeadPolicy:
         if not self._choice.commit:
             return shadow_time_and_extra_nodes(head, machine)
         if self._until is None:
-            self._until = nextafter(shadow_time_and_extra_nodes(head, machine)[0], -inf)
+            until, _ = shadow_time_and_extra_nodes(head, machine)
+            self._until = nextafter(until, -inf) if until < inf else inf
         return self._until, 0
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Site) -> WaitingReason:
         reason = self._backfilling.held(job, now, queue, machine)
-        if self._choice.backfill or reason.why != "reservation":
+        if self._choice.backfill:
             return reason
-        return msgspec.structs.replace(reason, why="behind", until=inf)
+        why = "behind" if reason.why == "reservation" else reason.why
+        return msgspec.structs.replace(reason, why=why, until=inf)
 
 
 class _OrderPolicy(Backfilling):
