@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from batsched_py.metrics.slowdown import BOUND
-from batsched_py.model.job import Job
+from batsched_py.model.job import WAITING, Job
 from batsched_py.model.user_model import find_method
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 
@@ -99,8 +99,8 @@ class Meter:
 
     def job_ended(self, now: float, job: Job) -> None:
         """Add the reward of a job that ran."""
-        if job.start_time <= now:  # else its processors were still woken: it waits again
-            self._add(job, now)
+        if job.state is not WAITING:  # else its processors were still woken: it waits again
+            self._add(job, now if job.start_time < inf else inf)
 
     def job_withdrawn(self, now: float, job: Job) -> None:
         """Add the reward of a job that has waited until now, and does not run."""

@@ -118,9 +118,10 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
 
     def _switch(self, value: Any) -> Observation:
         """Let the simulation go on until it asks again; at its end, see nothing."""
-        assert (simulation := self._simulation) is not None
+        simulation = self._simulation
+        assert simulation is not None
         simulation.parent = getcurrent()
-        self._simulation = None  # no episode is open after an error
+        self._simulation = None  # it stays so after an error
         seen = simulation.switch(value)
         self._simulation = simulation
         return seen if isinstance(seen, Observation) else self._nothing

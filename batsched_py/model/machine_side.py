@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from batsched_py.errors import InvariantError, ProtocolError, parameter
 from batsched_py.model.decisions import SwitchOff, SwitchOn
-from batsched_py.model.job import RUNNING, WAITING, Job
+from batsched_py.model.job import ENDED, RUNNING, WAITING, Job, JobState
 from batsched_py.model.machine import Machine, to_processor_set
 from batsched_py.model.policy import Scheduler
 from batsched_py.model.queue import WaitingQueue
@@ -84,8 +84,8 @@ class MachineSide(UsersSide):
             self.machine.sleepers.wake_no_more(gone)
         for job, _, size, _ in [*self._bound.values()]:
             if job.processors & gone:
-                self._unbind(job)
-                job.state, job.size = WAITING, size
+                self._unbind(job, WAITING)
+                job.size = size
                 job.dilation, job.transfer = 1.0, 0.0
                 self.queue.insert(job)
 
@@ -120,15 +120,16 @@ class MachineSide(UsersSide):
         """Return whether a job waits for its processors to wake."""
         return job.state is RUNNING and job.number in self._bound
 
-    def _unbind(self, job: Job) -> None:
+    def _unbind(self, job: Job, state: JobState = ENDED) -> None:
         """Free the processors of a job that has not begun; they are woken all the same."""
         del self._bound[job.number]
         self.machine.end(job)
         self.nb_running -= 1
         self._must_schedule = True
+        job.start_time, job.state = inf, state  # the policy sees that it did not run
         if self._policy_ended is not None:
             self._policy_ended(self.now, job)
-        job.start_time, job.processors = inf, NO_PROCESSORS
+        job.processors = NO_PROCESSORS
 
     # What is decided -----------------------------------------------------------------------------
 

@@ -75,6 +75,9 @@ def test_open_episodes_end() -> None:
     env.close()
     env.close()
     assert count() <= before + 1
+    for _ in range(9):  # also those of environments that nobody closes
+        make(jobs=30).reset(seed=1)
+    assert count() <= before + 1
     with pytest.raises(UsageError, match="reset"):
         env.step(0)
 
@@ -121,6 +124,8 @@ def test_errors_of_the_simulation_reach_the_step() -> None:
     for seed in (1, 2):
         with pytest.raises((ValueError, BatschedError), match="enough"):
             walk(env, seed=seed)
+        with pytest.raises(UsageError, match="reset"):
+            env.step(0)
 
 
 @pytest.mark.parametrize(

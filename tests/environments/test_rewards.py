@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, isnan
 from typing import Any
 
 import msgspec
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py import Result
-from batsched_py.environments import Backfill, Episode, Episodes
+from batsched_py.environments import Backfill, Episode, Episodes, Start
+from batsched_py.environments.rewards import Life
+from batsched_py.run.resolved_run import resolve
+from batsched_py.run.settings import Settings
+from batsched_py.schedulers.easy import Easy
 from helpers.answering import (
     busy_worlds,
     episode_of,
@@ -22,6 +28,7 @@ from helpers.answering import (
     policy_of,
     users,
 )
+from together.worlds import ACTING
 
 METRICS = {"slowdown": "mean_bounded_slowdown", "wait": "mean_waiting_time"}
 
@@ -58,7 +65,7 @@ def expect(result: Result, episode: Episode, reward: str) -> float:
 @given(st.data(), st.sampled_from(["slowdown", "wait", "response", "work"]))
 def test_rewards_of_an_episode_that_is_cut_off(data: st.DataObject, reward: str) -> None:
     """Step by step, and by the policy; in worlds where all jobs can run."""
-    world = data.draw(busy_worlds(users=data.draw(st.sampled_from(["rigid", "feedback"]))))
+    world = data.draw(busy_worlds(users=data.draw(users())))
     policy, rigid = policy_of(Backfill(), first_allowed), episode_of(world, reward)
     times = sorted({0.0, *(job.submit_time for job in rigid.run.workload.jobs)})
     begin = data.draw(st.sampled_from(times[: len(times) // 2 + 1]))
@@ -69,17 +76,36 @@ def test_rewards_of_an_episode_that_is_cut_off(data: st.DataObject, reward: str)
     rewards, _ = play(make_environment(episode, Backfill()), first_allowed)
     assert sum(rewards) == pytest.approx(got, rel=1e-9, abs=1e-9)
     usual = world.plain and world.seconds is None and world.settings["profile"] == "delay"
+    usual &= world.users != ACTING
     if usual and episode.recorded and "REJECTED" not in set(result.jobs["final_state"]):
         assert got == pytest.approx(expect(result, episode, reward), rel=1e-6, abs=1e-6)
 
 
 @few
-@given(st.data(), st.sampled_from(["slowdown", "wait", "response", "work"]))
-def test_with_users_who_withdraw(data: st.DataObject, reward: str) -> None:
-    episode = episode_of(data.draw(busy_worlds(users=data.draw(users()))), reward)
-    got = episode.measure(policy_of(Backfill(), first_allowed)).reward
-    rewards, _ = play(make_environment(episode, Backfill()), first_allowed)
+@given(st.data())
+def test_users_who_kill_jobs_whose_processors_wake(data: st.DataObject) -> None:
+    """Step by step, and by the policy; each job that ran has ended once."""
+    world = replace(data.draw(busy_worlds(users=ACTING, sleeps=True)), user_options={"kills": 1})
+    lives: list[Life] = []
+    episode = msgspec.structs.replace(episode_of(world, "wait"), end=world.begins + 50.5)
+    got = episode.measure(policy_of(Start(), first_allowed)).reward
+    rewards, _ = play(make_environment(episode, Start()), first_allowed)
     assert sum(rewards) == pytest.approx(got, rel=1e-9, abs=1e-9)
+    watched = episode_of(world, lambda life: lives.append(life) or 0.0)
+    table = watched.measure(policy_of(Start(), first_allowed)).result.table
+    assert sum(life.has_ended for life in lives) == sum(not isnan(start) for start in table.start)
+
+
+def test_a_job_of_no_length_has_started() -> None:
+    columns = {"job_number": [1], "submit_time": [0], "run_time": [0], "requested_processors": [1]}
+    run = resolve(Settings(nodes=1, profile="delay"), pd.DataFrame(columns))
+    rewarded = Episode(start=0, run=run, reward=lambda life: life.has_started, begin=0.0, end=inf)
+    assert rewarded.measure("fcfs").reward == 1.0
+
+
+def test_the_result_names_the_policy() -> None:
+    result = Episodes(log="sample", jobs=9).at(0).measure(lambda: Easy(order="sjf")).result
+    assert "policy Easy" in str(result)
 
 
 @pytest.mark.parametrize("users", ["rigid", "feedback"])
