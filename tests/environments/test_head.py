@@ -35,9 +35,10 @@ def find_starts(rows: list[tuple[int, ...]], head: Head, rule: Rule, **settings:
 def test_a_choice_ends_when_an_outage_holds_the_job_back(tmp_path: Path) -> None:
     file = tmp_path / "machine.toml"
     file.write_text(OUTAGE)
-    rows = [(1, 0, 40, 8, 40), (2, 10, 60, 6, 70), (3, 10, 60, 6, 75), (4, 12, 10, 2, 10)]
+    rows = [(1, 0, 40, 8, 40), (2, 10, 60, 6, 70), (3, 10, 60, 6, 75)]
+    rows += [(4, 12, 10, 2, 10), (5, 13, 10, 2, 10)]
     starts = find_starts(rows, Head(commit=True), last_allowed, machine=str(file))
-    assert starts == [0, 260, 200, 40]
+    assert starts == [0, 260, 200, 40, 40]
 
 
 @pytest.mark.parametrize("commit", [False, True])
