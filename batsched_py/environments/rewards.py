@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from batsched_py.errors import UsageError
 from batsched_py.metrics.slowdown import BOUND
 from batsched_py.model.job import WAITING, Job
 from batsched_py.model.user_model import find_method
@@ -68,7 +69,8 @@ class Meter:
     ``reward`` is a name, or a function of each job. Measured are the jobs whose recorded submission
     is at ``begin`` or later; ``recorded`` has them by name. The episode ends at ``end``, or with
     its last job if that is inf (seconds). Jobs that wait or run at the end count as far as they
-    have come. In ``response``, recorded jobs that were not submitted count until then.
+    have come. In ``response``, recorded jobs that were not submitted count until then; users who
+    make up their jobs give :class:`UsageError`.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Meter:
             self._scale = sum(job.size * job.run_time for job in recorded.values())
         self._counts_missing = reward == "response"
         self._submitted: set[str] = set()
+        self._others: set[str] = set()
         self._sum = 0.0
 
     def watch(self, policy: Any) -> Any:
@@ -116,6 +119,11 @@ class Meter:
         for job in chain(driver.waiting_jobs(), running):
             self._add(job)
         if self._counts_missing:
+            if len(self._others) > len(self._submitted):
+                raise UsageError(
+                    "reward=response counts recorded jobs that are not submitted: it is not for "
+                    "users who make up their jobs"
+                )
             end = min(self._end, driver.now)
             missing = self._recorded.keys() - self._submitted
             self._sum -= sum(max(0.0, end - self._recorded[name].submit_time) for name in missing)
@@ -128,11 +136,14 @@ class Meter:
         if submitted < self._begin or job.submit_time > limit:
             return
         name = job.id.partition("!")[2]
-        self._submitted.add(name)
+        recorded = self._recorded.get(name)
+        if recorded is not None and abs(recorded.submit_time - submitted) > 1e-3:
+            recorded = None  # users made up a job of this name
+        (self._others if recorded is None else self._submitted).add(name)
         if end <= limit:
             run_time = end - job.start_time
         else:
-            run_time = self._recorded[name].run_time if name in self._recorded else job.estimate
+            run_time = job.estimate if recorded is None else recorded.run_time
         life = Life(
             recorded=submitted,
             submit=job.submit_time,

@@ -52,7 +52,11 @@ class InformedScheduler(Scheduler, Protocol):
         """
 
     def job_ended(self, now: float, job: Job) -> None:
-        """Learn that ``job``, which ran, has ended or was killed; its processors are free."""
+        """Learn that ``job``, which ran, has ended or was killed; its processors are free.
+
+        One whose processors were still woken has not run: its start is inf. It is killed or, if its
+        state is ``WAITING``, waits again.
+        """
 
     def job_withdrawn(self, now: float, job: Job) -> None:
         """Learn that the user has withdrawn ``job``, which waited; it has left the queue."""

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from batsched_py import Result
 from batsched_py.environments import Backfill, Episode, Episodes, Start
 from batsched_py.environments.rewards import Life
+from batsched_py.errors import UsageError
 from batsched_py.run.resolved_run import resolve
 from batsched_py.run.settings import Settings
 from batsched_py.schedulers.easy import Easy
@@ -116,6 +117,13 @@ def test_rewards_are_metrics(reward: str, users: str, place: dict[str, Any]) -> 
     for start in episodes.starts[3:2000:400]:
         got, result = episodes.at(start).measure("easy")
         assert got == pytest.approx(-result.metrics[METRICS[reward]], abs=1e-8)  # 1e-5 s at least
+
+
+@pytest.mark.parametrize("users", ["site", "weekly", "synthetic"])
+def test_response_is_not_for_users_who_make_up_their_jobs(users: str) -> None:
+    episode = Episodes(log="sample", users=users, days=3, reward="response").at(4)
+    with pytest.raises(UsageError, match="make up their jobs"):
+        episode.measure("easy")
 
 
 def test_all_work_is_done() -> None:

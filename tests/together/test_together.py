@@ -235,32 +235,36 @@ def test_sockets_switch_as_the_embedded_one(backend: str, users: str, data: st.D
     checks.check_socket(data.draw(busy_worlds(users=users, sleeps=True)), backend)
 
 
+SHAKEN = World(
+    policy="easy",
+    policy_options={},
+    users=ACTING,
+    user_options={"chains": 1},
+    nb_jobs=20,
+    seed=1,
+    gaps=(0, 0, 0, 1),
+    lengths=(1,),
+    begins=0,
+    nodes=1,
+    machine=None,
+    sites=None,
+    walltime="double",
+    settings={
+        "profile": "parallel_homogeneous",
+        "shake": 1,
+        "speed_factor": 1.0,
+        "runtime": "recorded",
+        "power": POWER | {"off_seconds": 10.0, "on_seconds": 50.0},
+        "shutdown": {"idle_time": 0},
+    },
+)
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("backend", ["socket", "socket5"])
-def test_a_seed_shakes_sockets_as_the_embedded_one(backend: str) -> None:
-    world = World(
-        policy="easy",
-        policy_options={},
-        users=ACTING,
-        user_options={"chains": 1},
-        nb_jobs=20,
-        seed=1,
-        gaps=(0, 0, 0, 1),
-        lengths=(1,),
-        begins=0,
-        nodes=1,
-        machine=None,
-        sites=None,
-        walltime="double",
-        settings={
-            "profile": "parallel_homogeneous",
-            "shake": 1,
-            "speed_factor": 1.0,
-            "runtime": "recorded",
-            "power": POWER | {"off_seconds": 10.0, "on_seconds": 50.0},
-            "shutdown": {"idle_time": 0},
-        },
-    )
+@one
+@given(st.just(SHAKEN))
+def test_a_seed_shakes_sockets_as_the_embedded_one(backend: str, world: World) -> None:
     checks.check_socket(world, backend)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 from batsched_py import EndedJob, Job, Machine, SiteView, StartedJob
@@ -47,9 +48,9 @@ def watch(kind: type[Any]) -> type[Any]:
         pass_on(self, "job_started", now, job)
 
     def job_ended(self: Any, now: float, job: Job) -> None:
-        assert job.state is ENDED
         # an outage may take processors that are woken for a job, which then waits again
-        follow(job, "started", to="put back" if job.start_time > now else "ended")
+        assert job.state is ENDED or (job.state is WAITING and job.start_time == inf)
+        follow(job, "started", to="put back" if job.state is WAITING else "ended")
         pass_on(self, "job_ended", now, job)
 
     def job_withdrawn(self: Any, now: float, job: Job) -> None:
