@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from batsched_py.environments import Head
 from batsched_py.plugins.plugins import RIGID
+from helpers.agents import make_agent
 from together import checks
 from together.worlds import ACTING, MODELS, POLICIES, POWER, Machine, Partition, World, worlds
 
@@ -114,6 +117,28 @@ FOUND = [
 def test_where_faults_were(world: World) -> None:
     checks.check_policy(world)
     checks.check_invariants(world)
+
+
+@pytest.mark.parametrize("commit", [False, True])
+def test_a_chosen_head_that_is_withdrawn_is_forgotten(commit: bool, tmp_path: Path) -> None:
+    make_agent(Head(commit, backfill=False), 1).save(tmp_path / "agent.json")
+    world = World(
+        policy="agent",
+        policy_options={"weights": str(tmp_path / "agent.json")},
+        users=ACTING,
+        user_options={},
+        nb_jobs=20,
+        seed=25,
+        gaps=(1,),
+        lengths=(0, 1, 1, 5),
+        begins=0,
+        nodes=1,
+        machine=None,
+        sites=None,
+        walltime="requested",
+        settings={"profile": "delay", "speed_factor": 1.0, "runtime": "recorded"},
+    )
+    checks.check_policy(world)
 
 
 def of_users(*models: str | None) -> pytest.MarkDecorator:

@@ -184,6 +184,8 @@ class _HeadPolicy:
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[d.Decision]:
         self._now, self._queue, self._machine = now, queue, machine
+        if self._chosen is not None and self._chosen not in queue:  # maybe withdrawn
+            self._chosen = None
         return self._backfilling.schedule(now, queue, machine)
 
     def at(self, now: float, queue: WaitingQueue) -> RankedJobs:
