@@ -107,7 +107,7 @@ class _WatchedPlugins(PluginObjects, frozen=True):
 
     def named(self, run: Run, driver: Any) -> tuple[Run, list[str]]:
         self.meter.driver = driver
-        if self.scheduler is not None:
+        if self.scheduler is not None:  # without a digest of its source, which takes longer
             kind = type(unwrap_policy(driver.scheduler))
             run = msgspec.structs.replace(run, scheduler=kind.__name__)
         return run, []

@@ -90,9 +90,8 @@ def check_messages(world: World) -> None:
 def check_no_time_to_sleep(world: World) -> None:
     """Processors that may sleep, but never do, change nothing."""
     assume(world.seconds is not None)
-    assume(
-        world.settings.get("shake") is None
-    )  # a seed shakes machines that may sleep in its own way
+    # a seed shakes machines that may sleep in its own way
+    assume(world.settings.get("shake") is None)
     sleepless = simulate(world, shutdown={"idle_time": inf, "keep": 1})
     usual = simulate(world.always_on())
     assert sleepless.jobs_csv() == usual.jobs_csv()

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from batsched_py.environments import Agent, Layer, make_policy
+from batsched_py.environments import Agent, Layer
 from batsched_py.errors import BatschedError, MissingExtraError, UsageError
 from batsched_py.files.writers import make_folder_of
 from batsched_py.options.option_values import one_of
@@ -198,9 +198,7 @@ class _Choosing(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         agent = export(self.model, self._env, self._note)
-        shares = [
-            episode.measure(lambda: make_policy(agent))[0] / by for episode, by in self._episodes
-        ]
+        shares = [episode.measure(agent).reward / by for episode, by in self._episodes]
         rewards = [episode["r"] for episode in self.model.ep_info_buffer]
         sampled = float(np.mean(rewards)) if rewards else np.nan
         point = Point(self.num_timesteps, sampled, float(np.mean(shares)), self._easy)
