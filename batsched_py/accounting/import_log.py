@@ -23,7 +23,7 @@ from batsched_py.accounting.machine_draft import (
 )
 from batsched_py.accounting.machine_use import MachineUse, measure_use
 from batsched_py.accounting.names import Pseudonyms
-from batsched_py.accounting.seen_nodes import MOST_NODES, SeenNodes
+from batsched_py.accounting.seen_nodes import SeenNodes
 from batsched_py.accounting.site_time import SiteClock
 from batsched_py.accounting.sorted_records import SortedRows
 from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
@@ -32,6 +32,7 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.files.csv_text import csv_of_rows
 from batsched_py.files.readers import STANDARD_INPUT, read_text
 from batsched_py.files.writers import encode_lines, keep_inputs, make_folder_of, whole_file
+from batsched_py.support.host_lists import MOST_NODES
 from batsched_py.units import HOUR
 from batsched_py.workload.logs.clock import parse_time_zone
 from batsched_py.workload.logs.swf import write_swf_to

@@ -50,6 +50,10 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
     """Of jobs that request none; None: ``max_walltime`` if there is one."""
     max_size: int = MOST_PROCESSORS
     """Processors of a job."""
+    counts_gpus: bool = False
+    """Whether a processor of the simulation is a GPU here, not a core."""
+    nodes: ProcessorSet = NO_PROCESSORS
+    """The numbers of its nodes; none where jobs do not hold parts of :attr:`.nodes`."""
 
     def whole_nodes(self, size: int) -> int:
         """Return ``size`` rounded up to the processors of whole nodes, if jobs take nodes."""
@@ -85,6 +89,16 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of equal nodes, with the cores, GPUs and memory of each."""
+
+    count: int
+    cores: int
+    gpus: int = 0
+    memory_mib: int | None = None
+    """None: unknown, so that memory holds no job back."""
+
+
 class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A machine with partitions, outages and power, as a machine file describes it."""
 
@@ -94,6 +108,11 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     power: PowerGroups = ()
     field: str = PARTITION
     """The field of a log that numbers the partitions."""
+    nodes: tuple[NodeGroup, ...] = ()
+    """The nodes, if jobs hold cores, GPUs and memory of nodes; none if processors are counted."""
+    resources: str | None = None
+    """The table of what each job of the log holds besides its cores."""
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def by_name(self) -> dict[Any, int]:
@@ -114,7 +133,8 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def is_one(self) -> bool:
         """Whether the machine is one pool of single processors without nodes."""
         (first, *others) = self.partitions
-        return not others and first.unit == 1 and first.processors.size == self.nb_processors
+        whole = first.unit == 1 and first.processors.size == self.nb_processors
+        return whole and not others and not self.nodes
 
 
 def make_partition_texts(machine: MachineDescription | None) -> dict[str, str]:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batsched_py.accounting.machine_use import Gap, measure_use
-from batsched_py.accounting.seen_nodes import SeenNodes, expand_nodes
+from batsched_py.accounting.seen_nodes import SeenNodes
 from batsched_py.accounting.systems.slurm import Slurm
+from batsched_py.support.host_lists import expand_nodes
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_conversion import convert_log

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batsched_py.accounting import seen_nodes
-from batsched_py.accounting.seen_nodes import MOST_NODES, expand_nodes
 from batsched_py.accounting.systems import oar, pbs, slurm
 from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.errors import InputError
+from batsched_py.support import host_lists
+from batsched_py.support.host_lists import MOST_NODES, expand_nodes
 from helpers.accounting_records import SLURM, sacct
 from helpers.imports import imported
 
@@ -81,11 +81,11 @@ def test_nodes_are_counted_before_they_are_named(
     text = ",".join("n" + "x".join(f"[{written(ranges)}]" for ranges in part) for part in parts)
     expected = sum(prod(sum(b - a + 1 for a, b in ranges) for ranges in part) for part in parts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seen_nodes, "MOST_NODES", most)
+        patch.setattr(host_lists, "MOST_NODES", most)
         if expected <= most:
             assert len(expand_nodes(text)) == expected
             return
-        patch.delattr(seen_nodes, "product")  # nothing is named
+        patch.delattr(host_lists, "product")  # nothing is named
         with pytest.raises(ValueError, match="too many nodes"):
             expand_nodes(text)
 
