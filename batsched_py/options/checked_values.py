@@ -46,6 +46,8 @@ _WORDS: dict[Any, str] = {
     Mapping: "names and values",
 }
 _TIME = re.compile(r"[\d.]+ ?(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)")
+_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGTP])(?:i?B)?", re.IGNORECASE | re.ASCII)
+_MEBIBYTES = {"K": 2.0**-10, "M": 1, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30}
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 _BOUNDS |= {"min_length": "of length at least", "max_length": "of length at most"}
 
@@ -81,6 +83,24 @@ class Seconds(float, Parsed):
         if not is_number(seconds) or seconds <= 0:
             raise ValueError
         return cls(seconds)
+
+
+class Memory(int, Parsed):
+    """An amount of memory in MiB, at least 1: a number of MiB, or a text such as ``512 GiB``."""
+
+    expected = "memory of at least 1 MiB, such as '512 GiB', '96000 MiB' or 96000 (MiB)"
+
+    @classmethod
+    def parse(cls, value: Any) -> Memory:
+        """Return the whole MiB of a number or a text; units are powers of 1024."""
+        if isinstance(value, str):
+            match = _MEMORY.fullmatch(value.strip())
+            if match is None:
+                raise ValueError
+            value = float(match[1]) * _MEBIBYTES[match[2].upper()]
+        if not is_number(value) or value < 1:
+            raise ValueError
+        return cls(value)
 
 
 class Name(str, Parsed):

@@ -6,7 +6,7 @@ A TOML file that ``batsched-py import`` drafts and the user corrects.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import inf
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,13 +16,21 @@ from msgspec.structs import replace
 
 from batsched_py.errors import InputError, ProtocolError, UsageError, located, parameter
 from batsched_py.files.readers import is_file, read_toml
-from batsched_py.options.checked_values import Seconds, convert
-from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet, from_text, join_intervals
+from batsched_py.options.checked_values import Memory, Seconds, convert
+from batsched_py.processors.sets import (
+    MOST_PROCESSORS,
+    NO_PROCESSORS,
+    ProcessorSet,
+    from_text,
+    join_intervals,
+)
+from batsched_py.support.host_lists import expand_nodes
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.grid_sites import MOST_TIMES
 from batsched_py.workload.machine_description import (
     Count,
     MachineDescription,
+    NodeGroup,
     Outage,
     Partition,
     PartitionLimits,
@@ -38,10 +46,27 @@ class _NodeTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A table ``[[nodes]]``: a group of equal nodes."""
 
     name: Text = "node"
-    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_PROCESSORS)]
+    names: Text | None = None
+    """Such as ``gpu[01-24]``; they give the count."""
+    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_PROCESSORS)] | None = None
     cores: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
+    gpus: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
+    memory: Memory | None = None
     power: ProcessorPower | None = None
     """Of one processor of the simulation."""
+
+    def __post_init__(self) -> None:
+        named = None if self.names is None else len(expand_nodes(self.names))
+        if self.count is None and named is None:
+            raise ValueError("there is no count: expected one, or names such as 'gpu[01-24]'")
+        if named not in (None, self.count or named):
+            raise ValueError(f"count = {self.count}, but there are {named} names")
+        self.count = self.count or named
+
+    @property
+    def nb(self) -> int:
+        """The number of nodes."""
+        return self.count or 0
 
 
 class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,6 +75,8 @@ class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown
     name: Text
     nodes: _NodeSet | None = None
     whole_nodes: bool = False
+    unit: Literal["core", "gpu"] | None = None
+    """What is counted; None: jobs hold all resources of nodes, where nodes have several."""
     max_walltime: Seconds | None = None
     default_walltime: Seconds | None = None
     max_nodes: Count | None = None
@@ -78,6 +105,8 @@ class _MachineFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The field of a log that numbers partitions."""
     processors: Literal["cores", "nodes"] = "cores"
     """What a processor of the simulation is."""
+    resources: Text | None = None
+    """A table of what jobs hold besides cores, beside this file."""
     nodes: Annotated[
         list[_NodeTable], msgspec.Meta(min_length=1, description="at least one table [[nodes]]")
     ]
@@ -86,12 +115,14 @@ class _MachineFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_machine(
-    path: str | Path, node_factor: float = 1.0, max_walltime: float = inf
+    path: str | Path, node_factor: float = 1.0, max_walltime: float = inf, *, packs: bool = True
 ) -> MachineDescription:
     """Read a machine file, with ``node_factor`` times as many nodes of each group.
 
     No partition lets a job ask for more than ``max_walltime`` (seconds). Node j of a group is in
-    the partitions and outages of node ``j / node_factor`` of the file. Raises :class:`UsageError`
+    the partitions and outages of node ``j / node_factor`` of the file. Where nodes have GPUs or
+    memory, jobs hold parts of nodes if the policy ``packs`` them and the file has no ``unit``; if
+    not, one resource of each partition is counted. Raises :class:`UsageError`
     for a file that does not exist and a factor that leaves no node, and :class:`InputError`, naming
     table and key, for what makes no sense.
     """
@@ -105,6 +136,7 @@ def read_machine(
         )
     file = convert(read_toml(path), _MachineFile, str(path))
     nodes = _Nodes(str(path), file, node_factor)
+    notes = _choose_units(str(path), file, nodes, packs)
     partitions = [
         replace(part, max_walltime=min(part.max_walltime, max_walltime))
         for part in _partitions(str(path), file.partitions, nodes)
@@ -130,7 +162,60 @@ def read_machine(
         outages=tuple(outages),
         power=tuple(power),
         field=file.field,
+        nodes=nodes.groups() if nodes.are_packed else (),
+        resources=None if file.resources is None else str(path.parent / file.resources),
+        notes=tuple(notes),
     )
+
+
+def _choose_units(path: str, file: _MachineFile, nodes: _Nodes, packs: bool) -> list[str]:
+    """Choose what a processor is on each node; returns notes on what the file does not say.
+
+    Raises :class:`InputError` for partitions that share nodes and count different resources.
+    """
+    has_several = any(group.gpus or group.memory is not None for group in file.nodes)
+    chosen = [
+        nodes.choose(table.nodes, f"{path}: partitions {number}")
+        for number, table in enumerate(file.partitions, 1)
+    ] or [nodes.choose(None, path)]
+    units = [table.unit for table in file.partitions] or [None]
+    without = [0 in nodes.of_each(nodes.gpus, some) for some in chosen]
+    notes = []
+    if not any(units) and has_several and not nodes.are_processors:
+        nodes.are_packed = packs
+        if not packs:
+            groups = [nodes.groups_of(some) for some in chosen]
+            counts_gpus = _without_overlaps([not none for none in without], groups)
+            units = ["gpu" if counts else "core" for counts in counts_gpus]
+            names = [part.name for part in file.partitions] or ["all"]
+            counted = [f"{unit}s of {name}" for unit, name in zip(units, names, strict=True)]
+            notes.append(
+                "the policy does not place jobs by cores, GPUs and memory of nodes: it counts the "
+                + ", ".join(counted)
+            )
+    for number, (unit, some) in enumerate(zip(units, chosen, strict=True), 1):
+        if unit != "gpu":
+            continue
+        where = f"{path}: partitions {number}: unit = 'gpu'"
+        if nodes.are_processors or without[number - 1]:
+            raise InputError(f"{where}: expected nodes with gpus, and processors = 'cores'")
+        nodes.count_gpus(some)
+    for number, (unit, some) in enumerate(zip(units, chosen, strict=True), 1):
+        if unit != "gpu" and nodes.counting_gpus & some:
+            raise InputError(
+                f"{path}: partitions {number}: another partition counts GPUs of these nodes, or of "
+                "others of their table [[nodes]]: expected the same unit, or a table for each"
+            )
+    return notes
+
+
+def _without_overlaps(counts_gpus: list[bool], groups: Sequence[set[int]]) -> list[bool]:
+    """Return which partitions can count GPUs: none that shares groups with one that cannot."""
+    pairs = list(zip(counts_gpus, groups, strict=True))
+    new = [
+        counts and all(other or not its & some for other, its in pairs) for counts, some in pairs
+    ]
+    return new if new == counts_gpus else _without_overlaps(new, groups)
 
 
 class _Nodes:
@@ -140,22 +225,49 @@ class _Nodes:
         self.are_processors = file.processors == "nodes"
         """Whether a processor of the simulation is a node."""
         self.cores = [group.cores for group in file.nodes]
-        """Of a node of each group."""
-        ends, originals, first_cores = [0], [0], [0]
+        """Processors of a node of each group."""
+        self.gpus = [group.gpus for group in file.nodes]
+        self._memory = [group.memory for group in file.nodes]
+        self.are_packed = False
+        """Whether jobs hold cores, GPUs and memory of nodes."""
+        self.counting_gpus = NO_PROCESSORS
+        """The nodes whose processors are GPUs."""
+        self._path, ends, originals = path, [0], [0]
         for number, group in enumerate(file.nodes, 1):
-            scaled = round(group.count * factor)
+            scaled = round(group.nb * factor)
             if scaled < 1:
                 raise UsageError(
                     f"{parameter('node_factor')} {factor} leaves no node of {path}: nodes "
-                    f"{number}, which has {group.count}"
+                    f"{number}, which has {group.nb}"
                 )
-            originals.append(originals[-1] + group.count)
+            originals.append(originals[-1] + group.nb)
             ends.append(ends[-1] + scaled)
-            first_cores.append(first_cores[-1] + scaled * group.cores)
-        if first_cores[-1] > MOST_PROCESSORS:
-            raise InputError(f"{path}: more than {MOST_PROCESSORS} cores in all")
-        self._ends, self._originals, self._first_cores = ends, originals, first_cores
-        self.nb, self.nb_cores = ends[-1], first_cores[-1]
+        self._ends, self._originals, self.nb = ends, originals, ends[-1]
+        self._number_cores()
+
+    def _number_cores(self) -> None:
+        counts = [end - first for first, end in pairwise(self._ends)]
+        sizes = (count * cores for count, cores in zip(counts, self.cores, strict=True))
+        self._first_cores = list(accumulate(sizes, initial=0))
+        self.nb_cores = self._first_cores[-1]
+        if self.nb_cores > MOST_PROCESSORS:
+            raise InputError(f"{self._path}: more than {MOST_PROCESSORS} cores in all")
+
+    def count_gpus(self, nodes: ProcessorSet) -> None:
+        """Let a processor of the groups that have some of these nodes be a GPU."""
+        for at in self.groups_of(nodes):
+            self.counting_gpus |= self.of_group(at)
+            self.cores[at] = self.gpus[at]
+        self._number_cores()
+
+    def groups(self) -> tuple[NodeGroup, ...]:
+        """Return the groups of nodes with their resources."""
+        return tuple(
+            NodeGroup(count=end - first, cores=cores, gpus=gpus, memory_mib=memory)
+            for (first, end), cores, gpus, memory in zip(
+                pairwise(self._ends), self.cores, self.gpus, self._memory, strict=True
+            )
+        )
 
     def of_group(self, at: int) -> ProcessorSet:
         """Return the scaled nodes of the group with number ``at``."""
@@ -192,14 +304,13 @@ class _Nodes:
                 intervals.append((start, start + (high + 1 - low) * cores - 1))
         return join_intervals(intervals)
 
-    def cores_of(self, nodes: ProcessorSet) -> set[int]:
-        """Return how many cores these nodes have: one number if they are equal."""
-        spans = pairwise(self._ends)
-        return {
-            cores
-            for cores, (first, end) in zip(self.cores, spans, strict=True)
-            if nodes & ProcessorSet.interval(first, end - first)
-        }
+    def groups_of(self, nodes: ProcessorSet) -> set[int]:
+        """Return the numbers of the groups that have some of these nodes."""
+        return {at for at in range(len(self.cores)) if nodes & self.of_group(at)}
+
+    def of_each(self, values: Sequence[int], nodes: ProcessorSet) -> set[int]:
+        """Return the ``values``, one for each group, of these nodes: one if all are equal."""
+        return {values[at] for at in self.groups_of(nodes)}
 
 
 def _partitions(path: str, tables: Sequence[_PartitionTable], nodes: _Nodes) -> list[Partition]:
@@ -218,7 +329,7 @@ def _partitions(path: str, tables: Sequence[_PartitionTable], nodes: _Nodes) -> 
 
 def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
     chosen = nodes.choose(table.nodes, where)
-    cores, in_nodes = nodes.cores_of(chosen), nodes.are_processors
+    cores, in_nodes = nodes.of_each(nodes.cores, chosen), nodes.are_processors
     whole = in_nodes or table.whole_nodes
     if whole and len(cores) > 1:
         sizes = map(str, sorted(cores))
@@ -239,4 +350,6 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
         max_walltime=inf if most is None else float(most),
         default_walltime=None if usual is None else float(usual),
         max_size=min(limits, default=MOST_PROCESSORS),
+        counts_gpus=bool(chosen & nodes.counting_gpus),
+        nodes=chosen if nodes.are_packed else NO_PROCESSORS,
     )
