@@ -265,7 +265,8 @@ class CampaignResults:
         stored = self.settings(run)["run"]
         rules = msgspec.convert(stored["rules"], Rules)
         sites = stored["sites"] if depends_on_sites(rules) else None
-        machine = tuple(stored.get(name) for name in OF_MACHINE_FILE)
+        names = ("scheduler", *OF_MACHINE_FILE) if stored.get("machine") else ()
+        machine = tuple((name, stored.get(name)) for name in names)
         return _read_workload(Path(run["input"]), rules, sites, *machine)
 
     def settings(self, run: Any) -> dict[str, Any]:
@@ -382,8 +383,7 @@ def _read_jobs(path: Path) -> pd.DataFrame:
 
 @lru_cache(maxsize=4)
 def _read_workload(path: Path, rules: Rules, sites: str | None, *machine: Any) -> Workload:
-    of_machine = dict(zip(OF_MACHINE_FILE, machine, strict=True))
-    described = describe_machine(ProcessSettings(sites=sites, **of_machine))
+    described = describe_machine(ProcessSettings(sites=sites, **dict(machine)))
     return load_workload(
         path,
         rules,

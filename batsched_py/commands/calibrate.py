@@ -127,7 +127,10 @@ def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
     tables, settings = {}, {}
     for name, run in runs.items():
         tables[name], settings[name] = _simulated(
-            name, resolved.with_policy(run.scheduler, run.scheduler_options)
+            name,
+            resolve_run(run, log)  # a policy may see another machine
+            if run.machine
+            else resolved.with_policy(run.scheduler, run.scheduler_options),
         )
     found = calibrations(log, tables, resolved.machine.description)
     of_site = next(iter(settings.values()))

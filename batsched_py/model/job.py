@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
+
+if TYPE_CHECKING:
+    from batsched_py.workload.node_shares import Demand
 
 
 class JobState(Enum):
@@ -62,6 +65,8 @@ class Job(msgspec.Struct, eq=False, gc=False):
     """Further seconds that it runs there."""
     waking: float = 0.0
     """Seconds from the decision to start it until its processors were awake, once it runs."""
+    demand: Demand | None = None
+    """What it needs of nodes, where jobs hold GPUs and memory of nodes besides cores."""
 
     def lasts(self, dilation: float = 1.0, transfer: float = 0.0) -> float:
         """Return the estimate (seconds) of a placement with this dilation and transfer."""

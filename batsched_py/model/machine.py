@@ -18,6 +18,7 @@ from batsched_py.workload.machine_description import NO_LIMITS, MachineDescripti
 if TYPE_CHECKING:
     from procset import ProcSet
 
+    from batsched_py.model.nodes import Nodes
     from batsched_py.workload.logs.clock import Clock
     from batsched_py.workload.processor_power import PowerGroups
 
@@ -29,7 +30,7 @@ class Machine(Site):
     Those that ``power`` describes with the durations of switches can sleep.
     """
 
-    __slots__ = ("_partitions", "_parts", "_sites", "rules")
+    __slots__ = ("_of_nodes", "_partitions", "_parts", "_sites", "rules")
 
     def __init__(
         self,
@@ -44,8 +45,14 @@ class Machine(Site):
         self.rules = (NO_LIMITS,) if description is None else description.partitions
         """The limits of each partition; a machine without partitions has none."""
         self._partitions: tuple[Site, ...] = ()
+        self._of_nodes: Nodes | None = None
+        """What jobs hold of the nodes, if that is more than their processors."""
         if description is not None and not description.is_one:
-            self._partitions = make_views(description.partitions)
+            if description.nodes:
+                from batsched_py.model.nodes import Nodes
+
+                self._of_nodes = Nodes(description.nodes)
+            self._partitions = make_views(description.partitions, self._of_nodes)
         self._parts = self._sites + tuple(dict.fromkeys(self._partitions))
         sleepers = Sleepers(power, self._all)
         for site in (self, *self._parts):
@@ -70,6 +77,8 @@ class Machine(Site):
         super().set_available(processors, available)
         for site in self._parts:
             site.set_available(processors, available)
+        if self._of_nodes is not None:
+            self._of_nodes.set_out(self.unavailable)
         if available and self.sleepers is not None:
             self.sleepers.note_idle(processors)
 
@@ -102,7 +111,7 @@ class Machine(Site):
         sleepers = self.sleepers
         if processors is None and job.size > self.free:
             raise InvariantError(f"job {job.id} needs {job.size} processors, {self.free} are free")
-        if processors is None and sleepers is None:
+        if processors is None and sleepers is None and self._of_nodes is None:
             taken = self._pool.take_lowest(job.size)
         else:
             taken = self._take_chosen(job, processors, any_number=dilated)
@@ -117,10 +126,15 @@ class Machine(Site):
         job.start_time = now
         job.processors = taken
         self._note(job, taken.size)
-        for site in self._parts:
-            if share := site.share(taken):
-                site.occupy(job, share)
+        self._occupy_parts(job)
         return taken
+
+    def _occupy_parts(self, job: Job) -> None:
+        if self._of_nodes is not None:
+            self._of_nodes.occupy(job)
+        for site in self._parts:
+            if share := site.share(job.processors):
+                site.occupy(job, share)
 
     def _take_chosen(
         self, job: Job, processors: ProcessorSet | ProcSet | Iterable[int] | None, any_number: bool
@@ -130,7 +144,7 @@ class Machine(Site):
         With ``any_number`` their number is then the job's size. Raises :class:`InvariantError`.
         """
         if processors is None:
-            processors = self.choose_free(job.size)
+            processors = self.partitions[job.partition].choose_for(job)
         wanted = to_processor_set(processors, f"job {job.id} was started on")
         if any_number:
             job.size = wanted.size or job.size
@@ -151,6 +165,8 @@ class Machine(Site):
         for site in (self, *self._parts):
             site.postpone(job, end)
         job.expected_end = end
+        if self._of_nodes is not None:
+            self._of_nodes.postpone(job)
 
     def end(self, job: Job) -> None:
         """Free the processors of the running ``job``; raises :class:`InvariantError` for others."""
@@ -158,6 +174,8 @@ class Machine(Site):
             raise InvariantError(f"job {job.id} ended while {job.state.value}")
         job.state = ENDED
         self.vacate(job, job.processors)
+        if self._of_nodes is not None:
+            self._of_nodes.vacate(job)
         for site in self._parts:
             if share := site.share(job.processors):
                 site.vacate(job, share)

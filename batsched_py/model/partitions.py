@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from batsched_py.model.job import Job
 from batsched_py.model.site import Release, Site
@@ -14,6 +15,9 @@ from batsched_py.model.sleepers import Times
 from batsched_py.processors.bits import make_pool, to_bits
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet, make_set
 from batsched_py.workload.machine_description import Partition
+
+if TYPE_CHECKING:
+    from batsched_py.model.nodes import Nodes
 
 
 class WholeNodes(Site):
@@ -109,10 +113,11 @@ class WholeNodes(Site):
         self.free = len(self._pool)
 
 
-def make_views(partitions: Iterable[Partition]) -> tuple[Site, ...]:
+def make_views(partitions: Iterable[Partition], nodes: Nodes | None = None) -> tuple[Site, ...]:
     """Return each partition as a site, which is shared if it overlaps with another.
 
-    Partitions of the same processors, such as queues of one machine, are one site.
+    Jobs hold parts of ``nodes``, if given. Partitions of the same processors, such as queues of one
+    machine, are one site.
     """
     parts = tuple(partitions)
     views: dict[tuple[tuple[int, ...], int], Site] = {}
@@ -120,10 +125,14 @@ def make_views(partitions: Iterable[Partition]) -> tuple[Site, ...]:
         key = part.processors.bounds, part.unit
         if key not in views:
             shared = any(other.processors & part.processors for other in parts if other is not part)
-            if part.unit > 1:
+            if part.unit > 1 and nodes is None:
                 views[key] = WholeNodes(part, shared=shared)
             else:
                 views[key] = Site(part.processors, part.name, shared=shared)
+            if nodes is not None:
+                from batsched_py.model.nodes import NodeRoom
+
+                views[key].nodes = NodeRoom(nodes, part.nodes, whole_nodes=part.unit > 1)
     return tuple(views[part.processors.bounds, part.unit] for part in parts)
 
 

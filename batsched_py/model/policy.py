@@ -100,13 +100,16 @@ def may_dilate(scheduler: Scheduler, sites: GridSites) -> bool:
 
 
 def declares(
-    scheduler: object, what: Literal["knows_partitions", "needs_estimates", "reads_reservations"]
+    scheduler: object,
+    what: Literal["knows_partitions", "needs_estimates", "reads_reservations", "packs_nodes"],
 ) -> bool:
     """Return whether the class of a policy declares an attribute to be True.
 
     With ``knows_partitions``, one policy decides for all :attr:`Machine.partitions`, otherwise one
     for each. One that ``needs_estimates`` plans with the run time of each job, so that each must
-    have an estimate. One that ``reads_reservations`` admits or rejects advance reservations.
+    have an estimate. One that ``reads_reservations`` admits or rejects advance reservations. One
+    that ``packs_nodes`` asks :meth:`Site.has_room` before each start, so that jobs can hold cores,
+    GPUs and memory of nodes; for others one resource is counted.
     """
     return bool(getattr(scheduler, what, False))
 

@@ -17,6 +17,7 @@ from batsched_py.workload.logs.clock import Clock
 if TYPE_CHECKING:
     from procset import ProcSet
 
+    from batsched_py.model.nodes import NodeRoom
     from batsched_py.model.sleepers import Sleepers, Times
 
 UNKNOWN = Clock()
@@ -42,6 +43,7 @@ class Site:
         "name",
         "nb_ended",
         "nb_processors",
+        "nodes",
         "shared",
         "sleepers",
         "speed",
@@ -65,6 +67,8 @@ class Site:
         """Number of free processors, those that sleep or are being switched included."""
         self.sleepers: Sleepers | None = None
         """The sleeping processors of the machine; None if none can sleep."""
+        self.nodes: NodeRoom | None = None
+        """What jobs can hold of the nodes, if that is more than their processors."""
         self.nb_ended = 0
         """Number of jobs that ran here and ended."""
         self.unavailable = NO_PROCESSORS
@@ -186,6 +190,19 @@ class Site:
             part = some if among is None else some & among
             chosen |= part.lowest(min(part.size, count - chosen.size))
         return chosen
+
+    def has_room(self, job: Job) -> bool:
+        """Return whether ``job`` can start now."""
+        return job.size <= self.free and (self.nodes is None or self.nodes.find(job))
+
+    def choose_for(self, job: Job, among: ProcessorSet | None = None) -> ProcessorSet:
+        """Return free processors for ``job``, as :meth:`choose_free` does, of nodes with room.
+
+        They are none if no nodes have room.
+        """
+        if self.nodes is None:
+            return self.choose_free(job.size, among)
+        return self.nodes.choose(job, self.free_processors, among)
 
     def free_procset(self) -> ProcSet:
         """Return the free processors as a :class:`procset.ProcSet`."""

@@ -194,6 +194,10 @@ class System(MachineSide):
         if self.description is not None:
             job.partition = self.description.find_place(job.extra.get(PARTITION))
             may_run &= self.description.partitions[job.partition].admits(job.size, job.walltime)
+            nodes = self.machine.partitions[job.partition].nodes
+            if nodes is not None and may_run:
+                job.demand = nodes.make_demand(job.size, job.extra, f"job {job.id}")
+                may_run = nodes.can_hold(job.demand)
         if may_run:
             self.queue.append(job)
         else:

@@ -28,6 +28,7 @@ from msgspec import Meta
 
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.options.durations import parse_time
+from batsched_py.options.memory import parse_mebibytes
 from batsched_py.options.option_values import find_choices
 from batsched_py.support.json_values import did_you_mean, is_number, quote, to_python, whole
 
@@ -46,8 +47,6 @@ _WORDS: dict[Any, str] = {
     Mapping: "names and values",
 }
 _TIME = re.compile(r"[\d.]+ ?(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)")
-_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGTP])(?:i?B)?", re.IGNORECASE | re.ASCII)
-_MEBIBYTES = {"K": 2.0**-10, "M": 1, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30}
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 _BOUNDS |= {"min_length": "of length at least", "max_length": "of length at most"}
 
@@ -94,10 +93,7 @@ class Memory(int, Parsed):
     def parse(cls, value: Any) -> Memory:
         """Return the whole MiB of a number or a text; units are powers of 1024."""
         if isinstance(value, str):
-            match = _MEMORY.fullmatch(value.strip())
-            if match is None:
-                raise ValueError
-            value = float(match[1]) * _MEBIBYTES[match[2].upper()]
+            value = parse_mebibytes(value)
         if not is_number(value) or value < 1:
             raise ValueError
         return cls(value)

@@ -64,11 +64,18 @@ class PluginObjects(msgspec.Struct, frozen=True):
                 f"no effect: give {_class_of(self.scheduler).__name__} itself, or leave it out"
             )
 
+    def find_scheduler(self, settings: ProcessSettings) -> Any:
+        """Return the policy of a run, or its class or what makes it."""
+        if self.scheduler is not None:
+            return self.scheduler
+        return plugins.load(plugins.SCHEDULERS, settings.scheduler)
+
     def make_scheduler(self, settings: ProcessSettings) -> Any:
         """Make the policy of a run; raises :class:`PluginError` if it is malformed."""
-        given, name, options = self.scheduler, settings.scheduler, settings.scheduler_options
-        if given is None:
-            return plugins.make(plugins.load(plugins.SCHEDULERS, name), name, (), options)
+        name, options = settings.scheduler, settings.scheduler_options
+        given = self.find_scheduler(settings)
+        if self.scheduler is None:
+            return plugins.make(given, name, (), options)
         if _is_instance(plugins.SCHEDULERS, given):
             return given
         return _made(

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from batsched_py.errors import PlatformError, UsageError, located, parameter
+from batsched_py.model.policy import declares
 from batsched_py.processors.sets import MOST_PROCESSORS, ProcessorSet
+from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
 from batsched_py.run.stored_values import ProcessSettings, Run
 from batsched_py.workload.grid_sites import GridSites, is_platform, nb_processors, parse_sites
 from batsched_py.workload.machine_description import MachineDescription
@@ -97,15 +99,15 @@ class ResolvedMachine(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return h.add_pstates(made, self.power)
 
 
-def resolve_machine(run: Run) -> ResolvedMachine:
-    """Read the files that describe the machine of a run.
+def resolve_machine(run: Run, objects: PluginObjects = BY_NAME) -> ResolvedMachine:
+    """Read the files that describe the machine of a run under the policy of ``objects``.
 
     The clusters of a platform file are the grid sites, unless the run names other sites. A platform
     file that only real Batsim reads is a note under real Batsim, else a :class:`PlatformError`.
     Raises :class:`UsageError` for sites of another size than the
     platform, and the errors of :func:`describe_machine`.
     """
-    machine = describe_machine(run)
+    machine = describe_machine(run, objects)
     if run.platform is None:
         return msgspec.structs.replace(machine, nodes=run.nodes)
     from batsched_py.simulator.platform.hosts import find_clusters
@@ -148,12 +150,14 @@ def resolve_machine(run: Run) -> ResolvedMachine:
         sites=clusters or machine.sites,
         power=power,
         clusters_are_sites=bool(clusters),
-        notes=tuple(notes),
+        notes=(*machine.notes, *notes),
     )
 
 
-def describe_machine(settings: ProcessSettings) -> ResolvedMachine:
-    """Read the grid sites and the machine file of a scheduler.
+def describe_machine(
+    settings: ProcessSettings, objects: PluginObjects = BY_NAME
+) -> ResolvedMachine:
+    """Read the grid sites and the machine file of a scheduler, as its policy can use it.
 
     Raises :class:`UsageError`, :class:`InputError` and :class:`PlatformError`.
     """
@@ -162,6 +166,8 @@ def describe_machine(settings: ProcessSettings) -> ResolvedMachine:
         factor = 1.0 if settings.node_factor is None else settings.node_factor
         limit = inf if settings.max_walltime is None else settings.max_walltime
         description = read_machine(settings.machine, factor, limit)
+        if description.nodes and not declares(objects.find_scheduler(settings), "packs_nodes"):
+            description = read_machine(settings.machine, factor, limit, packs=False)
     sites = () if settings.sites is None else read_sites(settings.sites)
     power = description.power if description else ()
     if settings.power is not None and power:
@@ -176,7 +182,8 @@ def describe_machine(settings: ProcessSettings) -> ResolvedMachine:
             power = read_platform(settings.power).find_power()
     elif settings.power is not None:
         power = (PowerGroup(ProcessorSet.interval(0, MOST_PROCESSORS), settings.power),)
-    return ResolvedMachine(sites=sites, description=description, power=power)
+    notes = description.notes if description else ()
+    return ResolvedMachine(sites=sites, description=description, power=power, notes=notes)
 
 
 def read_sites(text: str) -> GridSites:

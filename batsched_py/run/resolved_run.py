@@ -117,7 +117,7 @@ def resolve_run(
     """
     check(run)
     plugins.check(run)
-    machine = resolve_machine(run)
+    machine = resolve_machine(run, plugins)
     if machine.clusters_are_sites:
         run = msgspec.structs.replace(run, sites=run.platform)
     if isinstance(source, Workload):

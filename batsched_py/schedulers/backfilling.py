@@ -18,6 +18,7 @@ from batsched_py.schedulers.permission import Permission, PermittedJobs
 from batsched_py.units import LATE
 
 if TYPE_CHECKING:
+    from batsched_py.model.nodes import NodeRoom
     from batsched_py.model.site import Site
 
 Reservation = Callable[[Job, "Site"], tuple[float, int]]
@@ -105,7 +106,7 @@ class Backfilling(Permission):
         sleeps = machine.sleepers is not None
         if sleeps and has_room_before(machine.begins(head.size), head.size, now, machine):
             return None
-        return Start(head)
+        return Start(head) if machine.has_room(head) else None
 
     def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
         """Return the next start behind the head: of a job that ends by ``horizon`` (seconds) or
@@ -120,6 +121,8 @@ class Backfilling(Permission):
                     and (job.size <= extra or begins(job.size) + job.estimate <= horizon)
                 ),
             )
+        if machine.nodes is not None:
+            return self._next_on_nodes(ranked, now, horizon, machine.nodes, machine)
         job = self._choose(ranked, now, horizon, machine)
         if job is None:
             return None
@@ -127,6 +130,18 @@ class Backfilling(Permission):
         if begin + job.estimate > horizon:
             self.extra_nodes -= job.size
         return Start(job)
+
+    def _next_on_nodes(
+        self, ranked: RankedJobs, now: float, horizon: float, nodes: NodeRoom, machine: Site
+    ) -> Start | None:
+        """Return the next start of a job that ends by ``horizon`` or needs no planned nodes."""
+
+        def may_start(job: Job) -> bool:
+            in_time = now + job.estimate <= horizon
+            return job is not self.head and nodes.find(job, unplanned=not in_time)
+
+        job = self._choose(PermittedJobs(ranked, may_start), now, inf, machine)
+        return None if job is None else Start(job, machine.choose_for(job))
 
     def _choose(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Job | None:
         """Return one of the jobs that may be backfilled: the first, if no subclass overrides it."""

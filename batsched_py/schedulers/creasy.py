@@ -44,6 +44,8 @@ class Creasy(Backfilling):
             number, at least 0.
     """
 
+    packs_nodes = True
+
     def __init__(self, *, alpha: float = 6000.0, extra_nodes: ExtraNodes = "first") -> None:
         alpha = number("alpha", alpha, 0)
         # By seniority alone, jobs are in the order of their submissions: nothing to compute.

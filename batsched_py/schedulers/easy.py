@@ -40,6 +40,8 @@ class Easy(Backfilling):
     TPDS 12(6), 2001, section 2; EASY-SJBF: D. Tsafrir et al., IEEE TPDS 18(6), 2007.
     """
 
+    packs_nodes = True
+
     def __init__(
         self,
         *,
@@ -71,8 +73,11 @@ def shadow_time_and_extra_nodes(
 
     Running jobs end in the order of (expected end, size, submission) until ``head`` fits, and free
     processors that sleep come when they would be awake. If ends are unknown, or it is wider than
-    the machine: inf and 0.
+    the machine: inf and 0. Where jobs hold parts of nodes, extra are the nodes that are not planned
+    for ``head``: they are not counted.
     """
+    if machine.nodes is not None:
+        return machine.nodes.plan(head, every_node=extra_nodes == "none"), 0
     if machine.sleepers is None:  # the usual case, at many events
         return walk_releases(head.size, machine.free, machine.expected_releases(), extra_nodes)
     return walk_releases(head.size, *machine.outlook(), extra_nodes)

@@ -19,6 +19,8 @@ class EasyFixed(Backfilling):
     is late. This is the rule of batsched's ``easy_bf_fast``.
     """
 
+    packs_nodes = True
+
     def __init__(
         self, *, order: OrderName = "fcfs", backfill_order: BackfillOrder | None = None
     ) -> None:
@@ -37,6 +39,6 @@ class FixedShadowTime:
         """Return the shadow time (seconds), and no extra nodes."""
         kept = head is self._head and machine.unavailable == self._unavailable
         if not kept or self._shadow_time == inf:
-            self._shadow_time, _ = shadow_time_and_extra_nodes(head, machine)
+            self._shadow_time, _ = shadow_time_and_extra_nodes(head, machine, "none")
         self._head, self._unavailable = head, machine.unavailable
         return self._shadow_time, 0

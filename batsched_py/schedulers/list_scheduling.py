@@ -48,7 +48,7 @@ class ListScheduling(Permission):
         ranked = self._order.at(now, queue)
         if self._holds_back:
             ranked = self._permitted(now, ranked)
-        while job := self._next_job(ranked, machine.free):
+        while (job := self._next_job(ranked, machine.free)) and machine.has_room(job):
             yield Start(job)
 
     def held(self, job: Job, now: float, queue: WaitingQueue, machine: Machine) -> WaitingReason:

@@ -55,6 +55,11 @@ class Partitioned:
                 f"{type(first).__name__} places jobs on sites, which a machine file does not have: "
                 f"give another policy, or {parameter('sites')} in place of {parameter('machine')}"
             )
+        if described.nodes and not declares(first, "packs_nodes"):
+            raise UsageError(
+                f"{type(first).__name__} does not place jobs by GPUs and memory of nodes: give "
+                "each partition of the machine file a unit, 'core' or 'gpu'"
+            )
         self._outages = Outages(described.outages)
         self._knows = declares(first, "knows_partitions") or described.is_one
         nb = 1 if self._knows else len(described.partitions)
@@ -118,7 +123,12 @@ class Partitioned:
                 if outages and left.size < job.size:
                     line.admission.withhold(job, outages[0])
                     return None
-                chosen = part.choose_free(job.size, left)
+                chosen = part.choose_for(job, left)
+                if not chosen:
+                    if not outages:
+                        return start  # an error elsewhere
+                    line.admission.withhold(job, outages[0])
+                    return None
                 # it begins when the last of these is awake, and may then run into others
                 waking = 0.0 if sleepers is None else sleepers.ready_at(chosen) - now
                 found = self._outages.find_conflicts(now, job, rules, waking)
@@ -205,4 +215,7 @@ def _on_lowest(decision: Start, part: Site, name: str) -> Start:
         raise InvariantError(
             f"job {job.id} needs {job.size} processors, {part.free} are free in partition {name}"
         )
-    return Start(job, part.choose_free(job.size), decision.dilation, decision.transfer)
+    chosen = part.choose_for(job)
+    if not chosen:
+        raise InvariantError(f"job {job.id} was started: no nodes of partition {name} have room")
+    return Start(job, chosen, decision.dilation, decision.transfer)

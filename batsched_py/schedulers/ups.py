@@ -33,6 +33,8 @@ class Ups(Backfilling):
             processors), or the one who submitted last (``recency``).
     """
 
+    packs_nodes = True
+
     def __init__(
         self,
         *,

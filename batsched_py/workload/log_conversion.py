@@ -32,12 +32,13 @@ from batsched_py.workload.unused_input import find_unused_in_log
 from batsched_py.workload.withdrawn_jobs import describe_withdrawn, impute_run_times
 from batsched_py.workload.workload import Workload, WorkloadJob
 
-_IMPOSSIBLE = ("withdrawn", "no-size", "negative-runtime")
+_IMPOSSIBLE = ("no-gpu", "withdrawn", "no-size", "negative-runtime")
 """Kinds of jobs that are always dropped, of withdrawn jobs those without a run time: they cannot be
 simulated."""
 _IN_WORDS = {
     "withdrawn": " (cancelled before they started)",
     "negative-runtime": " (run time unknown)",
+    "no-gpu": " (they hold no GPU, and their partition counts GPUs)",
 }
 _OF_ENDS = ("withdrawn", "cancelled", "no-allocation")
 """Kinds that describe how a job ended."""
@@ -129,6 +130,7 @@ def _dropped_rows(log: SwfLog, columns: _Columns, drop: Iterable[str]) -> dict[s
     """Return which rows of ``log`` are dropped, by the first reason that there is for each."""
     size, run_time, status = columns.size, columns.recorded, log.column("status")
     of_kind: dict[str, Mask] = {
+        "no-gpu": columns.lacks_gpus,
         "no-size": size <= 0,
         "negative-runtime": run_time < 0,
         "zero-runtime": run_time == 0,
@@ -173,6 +175,8 @@ class _Columns:
         if self.imputes:
             self.recorded, self._of_others = impute_run_times(log, rules.impute_seed)
         self.partition_names: list[str] | None = None
+        self.lacks_gpus: Mask = np.zeros(len(log), dtype=bool)
+        """Of jobs in partitions that count GPUs: which hold none."""
         self.longest: Column | float = np.inf
         """What the rule ``double`` gives at most."""
         if described:
@@ -181,6 +185,7 @@ class _Columns:
             self.request = partitions.requests(self.request)
             self.longest = partitions.max_walltimes
             self.partition_names = partitions.names
+            self.lacks_gpus = partitions.lacks_gpus
         check_field_names(log.path, rules.keep, log.further)
         for name in JOB_FIELDS.intersection(log.further):
             raise UsageError(
@@ -244,6 +249,7 @@ class _Columns:
         """Yield the fields that each job keeps; what is unknown is none."""
         columns = {name: self._kept_values(name, rows) for name in self.kept}
         names = self.partition_names
+        held = self._partitions.held if self._partitions else None
         if not columns and names is None:  # mostly
             yield from ({} for _ in rows)
             return
@@ -253,6 +259,8 @@ class _Columns:
                 extra = {name: value for name, value in extra.items() if value is not None}
             if names is not None:
                 extra[PARTITION] = names[row]
+            if held is not None:
+                extra |= held.rows[row]
             yield extra
 
     def _kept_values(self, name: str, rows: NDArray[np.intp]) -> list[Any]:

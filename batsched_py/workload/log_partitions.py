@@ -8,8 +8,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.workload.logs.swf import Column, SwfLog
+from batsched_py.errors import UsageError
+from batsched_py.workload.held_resources import HeldResources
+from batsched_py.workload.logs.swf import Column, Mask, SwfLog
 from batsched_py.workload.machine_description import MachineDescription
+from batsched_py.workload.node_shares import GPUS
 from batsched_py.workload.workload import Workload
 
 
@@ -32,10 +35,23 @@ class LogPartitions:
         self._unknown = unknown[inverse] & (len(self._partitions) > 1)
         self._numbers, self._field = numbers, described.field
         self._too_long = np.zeros(len(log), dtype=np.bool_)
+        path = described.resources
+        self.held = None if path is None else HeldResources(path, log)
+        """What jobs hold of nodes besides processors, if there is a table of that."""
+        self._notes = self.held.notes if self.held else []
+        if self.held is None and described.nodes:
+            self._notes = ["jobs hold cores only: the machine file names no table of resources"]
+        counts = np.array([part.counts_gpus for part in self._partitions])[self._place]
+        self._counts_gpus: NDArray[np.bool_] | None = counts if counts.any() else None
+        if self.held is None and self._counts_gpus is not None:
+            raise UsageError(
+                f"a partition of the machine file counts GPUs, but nothing names those of the jobs "
+                f"of {log.path}: expected resources = 'FILE.csv' in the machine file"
+            )
 
     def notes(self, rows: NDArray[np.intp]) -> list[str]:
         """Return sentences on the jobs in these rows that differ from their request."""
-        notes, unknown = [], rows[self._unknown[rows]]
+        notes, unknown = list(self._notes), rows[self._unknown[rows]]
         if len(unknown):
             others = ", ".join(f"{number:g}" for number in np.unique(self._numbers[unknown]))
             notes.append(
@@ -57,6 +73,13 @@ class LogPartitions:
         return np.array(values, dtype=np.float64)[self._place]
 
     @property
+    def lacks_gpus(self) -> Mask:
+        """Which jobs hold no GPU in a partition that counts GPUs."""
+        if self._counts_gpus is None or self.held is None:
+            return np.zeros(len(self._place), dtype=np.bool_)
+        return self._counts_gpus & (self.held.gpus <= 0)
+
+    @property
     def names(self) -> list[str]:
         """The name of the partition of each job."""
         names = [part.name for part in self._partitions]
@@ -68,7 +91,12 @@ class LogPartitions:
         return self._of_each([part.max_walltime for part in self._partitions])
 
     def sizes(self, cores: Column) -> Column:
-        """Return processors of the simulation; unknown sizes (at most 0) stay so."""
+        """Return processors of the simulation; unknown sizes (at most 0) stay so.
+
+        Where a partition counts GPUs, these are processors.
+        """
+        if self._counts_gpus is not None and self.held is not None:
+            cores = np.where(self._counts_gpus, self.held.gpus, cores)
         unit = self._of_each([part.unit for part in self._partitions])
         of_node = self._of_each([part.cores for part in self._partitions])
         return np.where(cores > 0, np.ceil(cores / of_node) * unit, cores)
@@ -93,6 +121,7 @@ def with_whole_nodes(workload: Workload, described: MachineDescription) -> Workl
 
     Sizes are in processors of the simulation. The number of jobs that became wider is noted.
     """
+    workload = _with_gpus_as_processors(workload, described)
     sizes = [described.find_partition(job.extra).whole_nodes(job.size) for job in workload.jobs]
     jobs = [
         job if size == job.size else msgspec.structs.replace(job, size=size)
@@ -102,4 +131,27 @@ def with_whole_nodes(workload: Workload, described: MachineDescription) -> Workl
     if not nb_wider:
         return workload
     note = f"{nb_wider} jobs became wider: they take whole nodes"
+    return msgspec.structs.replace(workload, jobs=jobs, notes=[*workload.notes, note])
+
+
+def _with_gpus_as_processors(workload: Workload, described: MachineDescription) -> Workload:
+    """Return a workload whose sizes are GPUs where partitions count GPUs, if jobs name any.
+
+    Jobs there that hold no GPU are left out, which is noted.
+    """
+    places = [described.find_partition(job.extra).counts_gpus for job in workload.jobs]
+    pairs = list(zip(workload.jobs, places, strict=True))
+    if not any(counts and GPUS in job.extra for job, counts in pairs):
+        return workload
+    jobs = []
+    for job, counts_gpus in pairs:
+        gpus = job.extra.get(GPUS) or 0
+        if not counts_gpus:
+            jobs.append(job)
+        elif gpus:
+            jobs.append(msgspec.structs.replace(job, size=gpus))
+    note = (
+        f"{len(pairs) - len(jobs)} jobs were dropped: they hold no GPU, and their partition counts "
+        "GPUs"
+    )
     return msgspec.structs.replace(workload, jobs=jobs, notes=[*workload.notes, note])

@@ -24,6 +24,8 @@ class FairShare(Backfilling):
         half_life: Time after which usage counts half; 0: usage never fades.
     """
 
+    packs_nodes = True
+
     def __init__(
         self, *, half_life: Duration = "7 days", extra_nodes: ExtraNodes = "first"
     ) -> None:

@@ -1,0 +1,323 @@
+"""Nodes with cores, GPUs and memory: what each has free, and which nodes a job can have, and when.
+
+A job needs shares of some nodes, each of another node. It gets its cores, GPUs and memory there at
+once, or waits. As in Slurm, nodes that are planned for a job are reserved whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import InvariantError
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
+from batsched_py.workload.node_shares import Demand, Share, read_shares
+
+if TYPE_CHECKING:
+    from batsched_py.model.job import Job
+    from batsched_py.workload.machine_description import NodeGroup
+
+Mask = NDArray[np.bool_]
+Placed = list[tuple[int, Share]]
+"""The number of each node that a job gets, and the share of the job there."""
+_ANY_MEMORY = 1 << 60
+"""MiB of a node whose memory is unknown."""
+
+
+class Nodes:
+    """All nodes of a machine, with what is free on each and the jobs that run there."""
+
+    def __init__(self, groups: Sequence[NodeGroup]) -> None:
+        counts = [group.count for group in groups]
+        columns = (
+            (group.cores, group.gpus, _ANY_MEMORY if group.memory_mib is None else group.memory_mib)
+            for group in groups
+        )
+        self.whole = np.repeat(np.array(list(columns), np.int64), counts, axis=0).T
+        """Cores, GPUs and MiB of each node, of shape (3, n)."""
+        self.free = self.whole.copy()
+        """The same that is free; nothing where a job has the whole node."""
+        ends = np.cumsum(self.whole[0])
+        self._first = (ends - self.whole[0]).tolist()
+        self._processors = ProcessorSet.interval(0, int(ends[-1]))
+        self.out: Mask = np.zeros(len(self._first), np.bool_)
+        """Which nodes have processors that are out of order."""
+        self.jobs: list[dict[int, tuple[Job, Share]]] = [{} for _ in self._first]
+        """By node: the jobs that run there, by number, and their shares."""
+        self.rooms: list[NodeRoom] = []
+        self._placed: dict[int, Placed] = {}
+
+    def processors(self, node: int) -> ProcessorSet:
+        """Return the processors of a node."""
+        return ProcessorSet.interval(self._first[node], int(self.whole[0, node]))
+
+    def occupy(self, job: Job) -> None:
+        """Take the shares of a job that starts; raises :class:`InvariantError` if one is in use."""
+        placed = self._find_placed(job)
+        exclusive = job.demand is not None and job.demand.exclusive
+        for node, share in placed:
+            taken = self.whole[:, node] if exclusive else np.array(share[1:])
+            if self.out[node] or (self.free[:, node] < taken).any():
+                raise InvariantError(
+                    f"job {job.id} cannot start on processors {job.processors}: node {node} has "
+                    f"{_text(self.free[:, node])} free, the job needs {_text(taken)}"
+                )
+            self.free[:, node] -= taken
+            self.jobs[node][job.number] = job, share
+        self._placed[job.number] = placed
+        self._note(placed)
+
+    def vacate(self, job: Job) -> None:
+        """Free the shares of a job that has ended."""
+        placed = self._placed.pop(job.number)
+        exclusive = job.demand is not None and job.demand.exclusive
+        for node, share in placed:
+            self.free[:, node] += self.whole[:, node] if exclusive else np.array(share[1:])
+            del self.jobs[node][job.number]
+        self._note(placed, freed=True)
+
+    def postpone(self, job: Job) -> None:
+        """Take note of a running job whose end is expected at another time."""
+        self._note(self._placed[job.number])
+
+    def set_out(self, processors: ProcessorSet) -> None:
+        """Run nothing new on the nodes of ``processors``, which are out of order."""
+        self.out = np.array([bool(self.processors(at) & processors) for at in range(len(self.out))])
+        for room in self.rooms:
+            room.forget()
+
+    def _note(self, placed: Placed, *, freed: bool = False) -> None:
+        nodes = [node for node, _ in placed]
+        for room in self.rooms:
+            room.note_change(nodes, freed=freed)
+
+    def _find_placed(self, job: Job) -> Placed:
+        """Return the share on each node of a job that has its processors.
+
+        The largest shares are on the nodes where it has most cores.
+        """
+        assert job.demand is not None
+        cores: list[tuple[int, int]] = []
+        for low, high in job.processors.intervals():
+            at = int(np.searchsorted(self._first, low, side="right")) - 1
+            while low <= high:
+                end = min(high + 1, self._first[at] + int(self.whole[0, at]))
+                if cores and cores[-1][1] == at:
+                    cores[-1] = cores[-1][0] + end - low, at
+                else:
+                    cores.append((end - low, at))
+                low, at = end, at + 1
+        shares = [share for share in job.demand.shares for _ in range(share.nodes)]
+        by_room = sorted(cores, key=lambda each: (-each[0], *(-self.free[1:, each[1]]).tolist()))
+        if [nb for nb, _ in by_room] != [share.cores for share in shares]:
+            raise InvariantError(
+                f"job {job.id} cannot start on processors {job.processors}: expected "
+                + " and ".join(f"{share.cores} cores on {share.nodes} nodes" for share in shares)
+            )
+        return [(node, share) for (_, node), share in zip(by_room, shares, strict=True)]
+
+
+class NodeRoom:
+    """The nodes of a partition: which of them a job can have now, and when it can have enough."""
+
+    def __init__(self, nodes: Nodes, numbers: ProcessorSet, *, whole_nodes: bool) -> None:
+        self._nodes, self._whole_nodes = nodes, whole_nodes
+        self._numbers = np.array([*numbers], np.intp)
+        self._place = {node: at for at, node in enumerate(self._numbers.tolist())}
+        self.planned: Mask = np.zeros(len(self._numbers), np.bool_)
+        """The nodes that :meth:`plan` has reserved, as a mask of the nodes of this partition."""
+        self._head: Job | None = None
+        """The job of the last plan, with the time at which each node can hold each share."""
+        self._ready: list[NDArray[np.float64]] = []
+        self._changed: set[int] = set()
+        self._no_room: set[tuple[Demand, bool]] = set()
+        """What had no room, on any nodes or on unplanned ones, and has none now."""
+        self._found: tuple[Job | None, Placed] = None, []
+        nodes.rooms.append(self)
+        biggest = nodes.whole[:, self._numbers].max(axis=1)
+        self._biggest: tuple[int, ...] = tuple(biggest.tolist())
+
+    def make_demand(self, size: int, extra: Mapping[str, Any], where: str) -> Demand:
+        """Return what a job needs of nodes, by the fields of a workload.
+
+        A job that names no number of nodes gets the fewest that can hold it. Raises
+        :class:`WorkloadError`, which begins with ``where``, for fields that make no sense.
+        """
+        demand = read_shares(size, extra, self._biggest, where)
+        return demand._replace(exclusive=True) if self._whole_nodes else demand
+
+    def can_hold(self, demand: Demand) -> bool:
+        """Return whether a job with this demand could run here if nothing else did."""
+        whole = self._nodes.whole[:, self._numbers]
+        return _assign(demand.shares, _find_fitting(demand, whole), whole) is not None
+
+    def find(self, job: Job, *, unplanned: bool = False) -> bool:
+        """Return whether ``job`` has room now, on nodes that are not planned if so wanted."""
+        demand = job.demand
+        assert demand is not None
+        if (demand, unplanned) in self._no_room:
+            return False
+        numbers = self._numbers
+        found = self._choose(demand, ~self.planned if unplanned else None)
+        if found is None:
+            self._no_room.add((demand, unplanned))
+            return False
+        self._found = job, [(int(numbers[at]), share) for at, share in found]
+        return True
+
+    def choose(
+        self, job: Job, free: ProcessorSet, among: ProcessorSet | None = None
+    ) -> ProcessorSet:
+        """Return some ``free`` processors for ``job``, as :meth:`find` found them.
+
+        They are none if it has no room. With ``among``, only nodes are taken all of whose free
+        processors are among them.
+        """
+        if among is not None:
+            others, nodes = free - among, self._nodes
+            allowed = np.array([not nodes.processors(at) & others for at in self._numbers.tolist()])
+            assert job.demand is not None
+            chosen = self._choose(job.demand, allowed)
+            placed = [(int(self._numbers[at]), share) for at, share in chosen or ()]
+        else:
+            if self._found[0] is not job and not self.find(job):
+                return NO_PROCESSORS
+            placed = self._found[1]
+        processors = NO_PROCESSORS
+        for node, share in placed:
+            processors |= (free & self._nodes.processors(node)).lowest(share.cores)
+        return processors
+
+    def plan(self, job: Job, *, every_node: bool = False) -> float:
+        """Reserve the nodes that ``job`` can have first, and return when (seconds, maybe inf).
+
+        With ``every_node``, all nodes are reserved until then.
+        """
+        assert job.demand is not None
+        shares = job.demand.shares
+        if job is not self._head:
+            self._head = job
+            self._ready = [np.empty(len(self._numbers)) for _ in shares]
+            self._changed = {*self._place}
+        for node in self._changed:
+            at = self._place[node]
+            for ready, share in zip(self._ready, shares, strict=True):
+                ready[at] = self._ready_at(node, share, exclusive=job.demand.exclusive)
+        self._changed = set()
+        planned = np.zeros_like(self.planned)
+        times = np.sort(np.concatenate(self._ready))
+        free = self._nodes.free[:, self._numbers]
+        for time in times[sum(share.nodes for share in shares) - 1 :].tolist():
+            if time == inf:
+                break
+            fit: list[Mask] = [ready <= time for ready in self._ready]
+            found = _assign(shares, fit, free)
+            if found is not None:
+                planned[[at for at, _ in found]] = True
+                break
+        else:
+            time = inf
+        planned |= every_node
+        if (planned != self.planned).any():
+            self.planned = planned
+            self._no_room = {key for key in self._no_room if not key[1]}
+            self._found = None, []
+        return float(time)
+
+    def note_change(self, nodes: Iterable[int], *, freed: bool) -> None:
+        """Take note that jobs started or ended on ``nodes``."""
+        here = [node for node in nodes if node in self._place]
+        if not here:
+            return
+        self._changed.update(here)
+        self._found = None, []
+        if freed:
+            most = self._nodes.free[:, here].max(axis=1).tolist()
+            self._no_room = {key for key in self._no_room if not _may_fit(key[0], most)}
+
+    def forget(self) -> None:
+        """Forget what was found, since nodes went out of order or came back."""
+        self._head, self._found = None, (None, [])
+        self._no_room.clear()
+
+    def _ready_at(self, node: int, share: Share, *, exclusive: bool) -> float:
+        """Return when a node can hold a share (seconds): -inf if now, inf if never."""
+        nodes = self._nodes
+        wanted = nodes.whole[:, node].tolist() if exclusive else share[1:]
+        if nodes.out[node] or (nodes.whole[:, node] < _column(share)[:, 0]).any():
+            return inf
+        cores, gpus, memory = nodes.free[:, node].tolist()
+        time = -inf
+        ends = sorted(nodes.jobs[node].values(), key=lambda each: each[0].expected_end)
+        for job, held in ends:
+            if cores >= wanted[0] and gpus >= wanted[1] and memory >= wanted[2]:
+                break
+            time = job.expected_end
+            if job.demand is not None and job.demand.exclusive:
+                return float(time)
+            cores, gpus, memory = cores + held[1], gpus + held[2], memory + held[3]
+        return float(time)
+
+    def _choose(self, demand: Demand, allowed: Mask | None) -> list[tuple[int, Share]] | None:
+        """Return the place of a node for each share, None if there are too few."""
+        nodes, numbers = self._nodes, self._numbers
+        free = nodes.free[:, numbers]
+        usable = ~nodes.out[numbers]
+        if demand.exclusive:
+            usable &= (free == nodes.whole[:, numbers]).all(axis=0)
+        if allowed is not None:
+            usable &= allowed
+        fit: list[Mask] = [usable & mask for mask in _find_fitting(demand, free)]
+        return _assign(demand.shares, fit, free)
+
+
+def _find_fitting(demand: Demand, free: NDArray[np.int64]) -> list[Mask]:
+    """Return for each share the nodes whose ``free`` resources are enough."""
+    return [np.all(free >= _column(share), axis=0) for share in demand.shares]
+
+
+def _assign(
+    shares: Sequence[Share], fit: Sequence[Mask], free: NDArray[np.int64]
+) -> list[tuple[int, Share]] | None:
+    """Return a node for each share, the best-fitting ones; None if there are too few.
+
+    ``fit`` has the nodes that can hold each kind of share, largest first. Nodes with the fewest
+    free GPUs come first, then with the fewest free cores, least free memory and lowest number.
+    """
+    chosen: list[tuple[int, Share]] = []
+    taken: list[int] = []
+    for share, mask in zip(shares, fit, strict=True):
+        places = np.flatnonzero(mask)
+        if taken:
+            places = places[~np.isin(places, taken)]
+        if len(places) < share.nodes:
+            return None
+        if len(places) > share.nodes:
+            cores, gpus, memory = free[:, places]
+            places = places[np.lexsort((memory, cores, gpus))[: share.nodes]]
+        taken += places.tolist()
+        chosen += [(at, share) for at in places.tolist()]
+    return chosen
+
+
+def _may_fit(demand: Demand, most: Sequence[int]) -> bool:
+    """Return whether a node may hold some share, given the ``most`` that any has free of each."""
+    cores, gpus, memory = most
+    return any(
+        cores >= share.cores and gpus >= share.gpus and memory >= share.memory_mib
+        for share in demand.shares
+    )
+
+
+def _column(share: Share) -> NDArray[np.int64]:
+    return np.array(share[1:], np.int64)[:, None]
+
+
+def _text(amounts: Any) -> str:
+    cores, gpus, memory = map(int, amounts)
+    of_memory = "any memory" if memory >= _ANY_MEMORY // 2 else f"{memory} MiB"
+    return f"{cores} cores, {gpus} GPUs, {of_memory}"

@@ -1,0 +1,87 @@
+"""The table of what each job of a log held of its nodes besides processors, as import writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.errors import InputError, UsageError
+from batsched_py.files.readers import is_file, numbered_csv_rows, read_text
+from batsched_py.workload.logs.swf import SwfLog
+from batsched_py.workload.node_shares import CHUNKS, EXCLUSIVE, GPUS, MEMORY, NODES
+
+_NUMBERS = (NODES, GPUS, MEMORY)
+_CORES = "cores"
+_NEEDED = ("job", *_NUMBERS)
+Row = dict[str, Any]
+"""The fields of a job that are known, by name."""
+
+
+class HeldResources:
+    """What the jobs of a log hold of nodes: the fields of each row of the log.
+
+    Raises :class:`UsageError` if there is no such table, and :class:`InputError` for one that makes
+    no sense or belongs to another log.
+    """
+
+    def __init__(self, path: str, log: SwfLog) -> None:
+        if not is_file(Path(path)):
+            raise UsageError(
+                f"{path}: there is no such table of resources, which the machine file names; "
+                "`batsched-py import` writes it beside the log"
+            )
+        by_job = _read(path)
+        numbers = log.column("job_number").astype(np.int64).tolist()
+        rows = [by_job.get(number) for number in numbers]
+        allocated = log.column("allocated_processors").tolist()
+        differ = sum(
+            row is not None and row.get(_CORES, held) != held and held > 0
+            for row, held in zip(rows, allocated, strict=True)
+        )
+        self.notes: list[str] = []
+        if missing := rows.count(None):
+            self.notes.append(f"{missing} jobs are not in {path}: they hold processors only")
+        if missing == len(rows) or differ > len(rows) / 2:
+            raise InputError(
+                f"{path}: {differ} jobs have other cores than in {log.path}, and {missing} of "
+                f"{len(rows)} are missing: expected the table that belongs to this log"
+            )
+        if differ:
+            self.notes.append(f"{differ} jobs have other cores in {path} than in the log")
+        self.rows: list[Row] = [
+            {name: value for name, value in (row or {}).items() if name != _CORES} for row in rows
+        ]
+
+    @property
+    def gpus(self) -> NDArray[np.float64]:
+        """The number of GPUs of each job, 0 where none are known."""
+        return np.array([row.get(GPUS, 0) for row in self.rows], dtype=np.float64)
+
+
+def _read(path: str) -> dict[int, Row]:
+    lines = numbered_csv_rows(read_text(path).splitlines(keepends=True), path)
+    _, header = next(lines, (1, []))
+    for name in _NEEDED:
+        if name not in header:
+            raise InputError(f"{path}:1: there is no column {name}: expected {', '.join(_NEEDED)}")
+    parse: dict[int, tuple[str, Callable[[str], Any]]] = {
+        header.index(name): (name, int) for name in ("job", _CORES, *_NUMBERS) if name in header
+    }
+    if CHUNKS in header:
+        parse[header.index(CHUNKS)] = CHUNKS, str
+    if EXCLUSIVE in header:
+        parse[header.index(EXCLUSIVE)] = EXCLUSIVE, lambda text: text == "1"
+    rows: dict[int, Row] = {}
+    for line, fields in lines:
+        try:
+            if len(fields) != len(header):
+                raise ValueError(f"{len(fields)} fields, expected {len(header)}")
+            row = {name: of(fields[at]) for at, (name, of) in parse.items() if fields[at]}
+            rows[row.pop("job")] = row
+        except (ValueError, KeyError) as error:
+            raise InputError(f"{path}:{line}: {error}: expected whole numbers") from None
+    return rows

@@ -1,0 +1,114 @@
+"""What a job holds of its nodes: cores, GPUs and memory, by the fields of a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from math import ceil
+from typing import Any, NamedTuple
+
+from batsched_py.errors import WorkloadError
+from batsched_py.options.memory import parse_mebibytes
+from batsched_py.support.json_values import is_integer, quote
+
+NODES, GPUS, MEMORY, CHUNKS, EXCLUSIVE = "nodes", "gpus", "memory_mib", "chunks", "exclusive"
+"""Fields of a job: numbers of nodes, GPUs and MiB in total, parts of nodes, whether whole nodes."""
+
+
+class Share(NamedTuple):
+    """What a job holds of each of some nodes."""
+
+    nodes: int
+    cores: int
+    gpus: int = 0
+    memory_mib: int = 0
+
+
+class Demand(NamedTuple):
+    """What a job needs: shares of nodes, or the same of nodes that it has for itself."""
+
+    shares: tuple[Share, ...]
+    """The largest first."""
+    exclusive: bool = False
+
+
+def read_shares(size: int, extra: Mapping[str, Any], biggest: Sequence[int], where: str) -> Demand:
+    """Return what a job of ``size`` cores needs, by its fields.
+
+    ``biggest`` are the most cores, GPUs and MiB of a node, for a job without a number of nodes: it
+    gets the fewest that can hold it. Cores and GPUs are divided as evenly as possible. Raises
+    :class:`WorkloadError`, which begins with ``where``.
+
+    >>> read_shares(8, {"nodes": 2, "gpus": 2}, (64, 4, 512), "job 1")
+    Demand(shares=(Share(nodes=2, cores=4, gpus=1, memory_mib=0),), exclusive=False)
+    """
+    exclusive = extra.get(EXCLUSIVE, False)
+    if not isinstance(exclusive, bool):
+        raise WorkloadError(f"{where}: {EXCLUSIVE} = {quote(exclusive)}: expected true or false")
+    if CHUNKS in extra:
+        shares = parse_chunks(extra[CHUNKS], where)
+        total = sum(share.nodes * share.cores for share in shares)
+        if total != size:
+            raise WorkloadError(f"{where}: its chunks have {total} cores, but its size is {size}")
+        return Demand(shares, exclusive)
+    gpus, memory = (_amount(extra, name, 0, where) for name in (GPUS, MEMORY))
+    least = max(
+        ceil(wanted / most) if most else 1
+        for wanted, most in zip((size, gpus, memory), biggest, strict=True)
+    )
+    nodes = min(_amount(extra, NODES, 1, where) if NODES in extra else max(least, 1), size)
+    of_each = ceil(memory / nodes)
+    bounds = sorted({0, size % nodes, gpus % nodes, nodes})
+    shares = tuple(
+        Share(
+            end - at,
+            size // nodes + (at < size % nodes),
+            gpus // nodes + (at < gpus % nodes),
+            of_each,
+        )
+        for at, end in pairwise(bounds)
+    )
+    return Demand(shares, exclusive)
+
+
+def _amount(extra: Mapping[str, Any], name: str, least: int, where: str) -> int:
+    value = extra.get(name, least)
+    if not is_integer(value) or not least <= value < 2**53:
+        raise WorkloadError(
+            f"{where}: {name} = {quote(value)}: expected a whole number, at least {least}"
+        )
+    return int(value)
+
+
+def parse_chunks(text: Any, where: str) -> tuple[Share, ...]:
+    """Return the shares in a text such as ``2:ncpus=8:ngpus=1:mem=64gb+1:ncpus=4``.
+
+    The largest come first. Raises :class:`WorkloadError`, which begins with ``where``.
+    """
+    try:
+        shares = [_chunk(part) for part in text.split("+")]
+    except (AttributeError, KeyError, ValueError):
+        raise WorkloadError(
+            f"{where}: {CHUNKS} = {quote(text)}: expected such as "
+            "'2:ncpus=8:ngpus=1:mem=64gb+1:ncpus=4'"
+        ) from None
+    return tuple(sorted(shares, key=lambda share: share[1:], reverse=True))
+
+
+def _whole_mebibytes(text: str) -> int:
+    return ceil(parse_mebibytes(text))
+
+
+_AMOUNTS: dict[str, Callable[[Any], int]] = {"ncpus": int, "ngpus": int, "mem": _whole_mebibytes}
+
+
+def _chunk(text: str) -> Share:
+    count, *amounts = text.split(":")
+    found = {"ncpus": 1, "ngpus": 0, "mem": 0}
+    for amount in amounts:
+        name, _, value = amount.partition("=")
+        found[name] = _AMOUNTS[name](value)
+    share = Share(int(count), *found.values())
+    if share.nodes < 1 or share.cores < 1 or share.gpus < 0:
+        raise ValueError
+    return share
