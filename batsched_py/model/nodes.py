@@ -50,6 +50,8 @@ class Nodes:
         """By node: the jobs that run there, by number, and their shares."""
         self.rooms: list[NodeRoom] = []
         self._placed: dict[int, Placed] = {}
+        self.chosen: tuple[Job | None, ProcessorSet, Placed] = None, NO_PROCESSORS, []
+        """What was chosen last: for which job, its processors and its shares."""
 
     def processors(self, node: int) -> ProcessorSet:
         """Return the processors of a node."""
@@ -57,7 +59,9 @@ class Nodes:
 
     def occupy(self, job: Job) -> None:
         """Take the shares of a job that starts; raises :class:`InvariantError` if one is in use."""
-        placed = self._find_placed(job)
+        chosen_for, processors, placed = self.chosen
+        if chosen_for is not job or processors != job.processors:
+            placed = self._find_placed(job)
         exclusive = job.demand is not None and job.demand.exclusive
         for node, share in placed:
             taken = self.whole[:, node] if exclusive else np.array(share[1:])
@@ -190,6 +194,7 @@ class NodeRoom:
         processors = NO_PROCESSORS
         for node, share in placed:
             processors |= (free & self._nodes.processors(node)).lowest(share.cores)
+        self._nodes.chosen = job, processors, placed
         return processors
 
     def plan(self, job: Job, *, every_node: bool = False) -> float:
@@ -295,13 +300,25 @@ def _assign(
         if taken:
             places = places[~np.isin(places, taken)]
         if len(places) < share.nodes:
-            return None
+            return _match(shares, fit) if taken else None
         if len(places) > share.nodes:
             cores, gpus, memory = free[:, places]
             places = places[np.lexsort((memory, cores, gpus))[: share.nodes]]
         taken += places.tolist()
         chosen += [(at, share) for at in places.tolist()]
     return chosen
+
+
+def _match(shares: Sequence[Share], fit: Sequence[Mask]) -> list[tuple[int, Share]] | None:
+    """Return some node for each share, where best-fitting ones leave none for the last shares."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    rows = np.repeat(np.arange(len(shares)), [share.nodes for share in shares])
+    places = maximum_bipartite_matching(csr_array(np.array(fit)[rows]), perm_type="column").tolist()
+    if -1 in places:
+        return None
+    return [(place, shares[row]) for place, row in zip(places, rows.tolist(), strict=True)]
 
 
 def _may_fit(demand: Demand, most: Sequence[int]) -> bool:

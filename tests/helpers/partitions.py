@@ -48,10 +48,10 @@ def run_on(
     make: Callable[[], Any],
     jobs: Sequence[tuple[Any, DrawnJob]],
 ) -> Outcome:
-    """Simulate jobs, each with the name of its partition, under the policy that ``make`` makes."""
+    """Simulate jobs, each with its partition or fields, under the policy that ``make`` makes."""
     load = workload([job for _, job in jobs], described.nb_processors)
     for made, (partition, _) in zip(load.jobs, jobs, strict=True):
-        made.extra["partition"] = partition
+        made.extra |= partition if isinstance(partition, dict) else {"partition": partition}
     load = with_whole_nodes(load, described)
     simulator = Simulator(make_homogeneous(described.nb_processors, 1.0), [load], Options())
     process = DecisionProcess(adapt_to_partitions(make, described), description=described)
