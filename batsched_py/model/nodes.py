@@ -134,8 +134,12 @@ class NodeRoom:
         self._place = {node: at for at, node in enumerate(self._numbers.tolist())}
         self.planned: Mask = np.zeros(len(self._numbers), np.bool_)
         """The nodes that :meth:`plan` has reserved, as a mask of the nodes of this partition."""
+        self.nb_changes = 0
+        """How often jobs may have got room: nodes were freed, or others were planned."""
         self._head: Job | None = None
         """The job of the last plan, with the time at which each node can hold each share."""
+        self._time = inf
+        """When it can start by that plan."""
         self._ready: list[NDArray[np.float64]] = []
         self._changed: set[int] = set()
         self._no_room: set[tuple[Demand, bool]] = set()
@@ -204,6 +208,8 @@ class NodeRoom:
         """
         assert job.demand is not None
         shares = job.demand.shares
+        if job is self._head and not self._changed:
+            return self._time
         if job is not self._head:
             self._head = job
             self._ready = [np.empty(len(self._numbers)) for _ in shares]
@@ -226,11 +232,15 @@ class NodeRoom:
                 break
         else:
             time = inf
+        if time == inf:  # maybe a node that is out of order; or nobody knows when jobs end
+            every_node |= not self._nodes.out[self._numbers].any()
         planned |= every_node
         if (planned != self.planned).any():
             self.planned = planned
+            self.nb_changes += 1
             self._no_room = {key for key in self._no_room if not key[1]}
             self._found = None, []
+        self._time = time
         return float(time)
 
     def note_change(self, nodes: Iterable[int], *, freed: bool) -> None:
@@ -241,11 +251,13 @@ class NodeRoom:
         self._changed.update(here)
         self._found = None, []
         if freed:
+            self.nb_changes += 1
             most = self._nodes.free[:, here].max(axis=1).tolist()
             self._no_room = {key for key in self._no_room if not _may_fit(key[0], most)}
 
     def forget(self) -> None:
         """Forget what was found, since nodes went out of order or came back."""
+        self.nb_changes += 1
         self._head, self._found = None, (None, [])
         self._no_room.clear()
 

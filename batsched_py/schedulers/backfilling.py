@@ -53,6 +53,7 @@ class Backfilling(Permission):
         self.head: Job | None = None  # it has the reservation since the last pass
         self.shadow_time, self.extra_nodes = inf, 0
         self._unavailable = NO_PROCESSORS
+        self._refused = 0, -1, inf  # the state in which no job could be backfilled on nodes
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
         """Start the head while it fits, then backfill behind it."""
@@ -84,7 +85,7 @@ class Backfilling(Permission):
         # head that must wait for a repair is delayed by nobody.
         ends_known = shadow_time < inf or head.size > machine.nb_available
         horizon = shadow_time if ends_known else -inf
-        while machine.free and (start := self._next(ranked, now, horizon, machine)):
+        while machine.free and (start := self._next(ranked, now, horizon, queue, machine)):
             yield start
 
     def _check_promise(self, head: Job, shadow_time: float, now: float, machine: Site) -> None:
@@ -108,7 +109,14 @@ class Backfilling(Permission):
             return None
         return Start(head) if machine.has_room(head) else None
 
-    def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
+    def _next(
+        self,
+        ranked: RankedJobs,
+        now: float,
+        horizon: float,
+        queue: WaitingQueue,
+        machine: Site,
+    ) -> Start | None:
         """Return the next start behind the head: of a job that ends by ``horizon`` (seconds) or
         needs but extra nodes, None if there is none.
         """
@@ -122,7 +130,7 @@ class Backfilling(Permission):
                 ),
             )
         if machine.nodes is not None:
-            return self._next_on_nodes(ranked, now, horizon, machine.nodes, machine)
+            return self._next_on_nodes(ranked, now, queue, machine.nodes, machine)
         job = self._choose(ranked, now, horizon, machine)
         if job is None:
             return None
@@ -132,16 +140,27 @@ class Backfilling(Permission):
         return Start(job)
 
     def _next_on_nodes(
-        self, ranked: RankedJobs, now: float, horizon: float, nodes: NodeRoom, machine: Site
+        self, ranked: RankedJobs, now: float, queue: WaitingQueue, nodes: NodeRoom, machine: Site
     ) -> Start | None:
-        """Return the next start of a job that ends by ``horizon`` or needs no planned nodes."""
+        """Return the next start of a job that ends by the shadow time or needs no planned nodes.
+
+        If none could start, and no nodes were freed since, only newer jobs can.
+        """
+        horizon = self.shadow_time
 
         def may_start(job: Job) -> bool:
             in_time = now + job.estimate <= horizon
             return job is not self.head and nodes.find(job, unplanned=not in_time)
 
-        job = self._choose(PermittedJobs(ranked, may_start), now, inf, machine)
-        return None if job is None else Start(job, machine.choose_for(job))
+        seen, nb_changes, by = self._refused
+        is_same = nodes.nb_changes == nb_changes and horizon <= by and not self._holds_back
+        job = None
+        if not is_same or any(may_start(job) for job in queue.since(seen)):
+            job = self._choose(PermittedJobs(ranked, may_start), now, inf, machine)
+        if job is None:
+            self._refused = queue.nb_arrived, nodes.nb_changes, horizon
+            return None
+        return Start(job, machine.choose_for(job))
 
     def _choose(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Job | None:
         """Return one of the jobs that may be backfilled: the first, if no subclass overrides it."""

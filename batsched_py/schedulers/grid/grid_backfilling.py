@@ -96,7 +96,14 @@ class GridBackfilling(Backfilling):
         lasts = head.lasts(*costs.compute(head, [site], self._homes))
         return time, time + lasts, Reserved(site, time, extra)
 
-    def _next(self, ranked: RankedJobs, now: float, horizon: float, machine: Site) -> Start | None:
+    def _next(
+        self,
+        ranked: RankedJobs,
+        now: float,
+        horizon: float,
+        queue: WaitingQueue,
+        machine: Site,
+    ) -> Start | None:
         reserved = self._reserved
         if reserved:
             reserved.horizon = horizon  # -inf where no end is known
