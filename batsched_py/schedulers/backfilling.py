@@ -173,13 +173,16 @@ class Backfilling(Permission):
         ranked = self._permitted(now, self.order.at(now, queue))
         place, free = find_place(ranked, job), machine.free
         sleeps = machine.sleepers is not None and job.size <= free
+        has_room, note = machine.has_room(job), ""
+        if job.size <= free and not has_room:
+            note = "no nodes have room for its cores, GPUs and memory"
         if self.head is None or job is self.head:
-            note = "waiting is sooner than waking processors" if sleeps else ""
+            note = note or ("waiting is sooner than waking processors" if sleeps else "")
             return WaitingReason("head", place, until=self.shadow_time, free=free, note=note)
-        why: Why = "processors" if job.size > free else "reservation"
+        why: Why = "reservation" if has_room else "processors"
         lasts = machine.begins(job.size) - now + job.estimate if sleeps else None
         by, until, extra = self.head.id, self.shadow_time, self.extra_nodes
-        return WaitingReason(why, place, by, until, free, extra, lasts=lasts)
+        return WaitingReason(why, place, by, until, free, extra, lasts=lasts, note=note)
 
 
 def has_room_before(begin: float, size: int, now: float, site: Site) -> bool:
