@@ -193,7 +193,7 @@ class System(MachineSide):
         may_run = 0 < job.size <= self.machine.nb_processors
         if self.description is not None:
             job.partition = self.description.find_place(job.extra.get(PARTITION))
-            may_run &= self.description.partitions[job.partition].admits(job.size, job.walltime)
+            may_run &= self.description.admits(job)
         if may_run:
             self.queue.append(job)
         else:

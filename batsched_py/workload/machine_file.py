@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import inf
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -29,11 +29,13 @@ from batsched_py.units import LATEST_TIME
 from batsched_py.workload.grid_sites import MOST_TIMES
 from batsched_py.workload.machine_description import (
     Count,
+    Limit,
     MachineDescription,
     NodeGroup,
     Outage,
     Partition,
     PartitionLimits,
+    Resource,
     Text,
 )
 from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
@@ -83,6 +85,29 @@ class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown
     max_processors: Count | None = None
 
 
+_Most = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+class _LimitTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A table ``[[limits]]``."""
+
+    of: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                pattern=r"^(qos|partition|account|user):.*\S",
+                description="qos:NAME, partition:NAME, account:NAME or user:NAME",
+            ),
+        ]
+        | None
+    ) = None
+    per: Literal["user", "account", "all"] = "all"
+    gpus: _Most | None = None
+    cpus: _Most | None = None
+    memory: Memory | None = None
+    jobs: _Most | None = None
+
+
 class _OutageTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A table ``[[outages]]``; times are seconds of the log."""
 
@@ -112,6 +137,7 @@ class _MachineFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ]
     partitions: list[_PartitionTable] = []
     outages: list[_OutageTable] = []
+    limits: list[_LimitTable] = []
 
 
 def read_machine(
@@ -160,6 +186,10 @@ def read_machine(
         nb_processors=nodes.nb if nodes.are_processors else nodes.nb_cores,
         partitions=tuple(partitions),
         outages=tuple(outages),
+        limits=tuple(
+            _limit(f"{path}: limits {number}", table, partitions)
+            for number, table in enumerate(file.limits, 1)
+        ),
         power=tuple(power),
         field=file.field,
         nodes=nodes.groups() if nodes.are_packed else (),
@@ -353,3 +383,25 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
         counts_gpus=bool(chosen & nodes.counting_gpus),
         nodes=chosen if nodes.are_packed else NO_PROCESSORS,
     )
+
+
+def _limit(where: str, table: _LimitTable, partitions: Sequence[Partition]) -> Limit:
+    most = {
+        resource: limit
+        for resource in get_args(Resource)
+        if (limit := getattr(table, resource, None)) is not None
+    }
+    if not most:
+        raise InputError(f"{where}: it limits nothing: expected gpus, cpus, memory or jobs")
+    kind, _, name = (table.of or "").partition(":")
+    name = name.strip()
+    if kind == "partition":
+        names = {str(part.number): part.name for part in partitions}
+        names |= {part.name: part.name for part in partitions}
+        if name not in names:
+            raise InputError(
+                f"{where}: of = {table.of!r}: expected a partition of this file, one of "
+                f"{', '.join(part.name for part in partitions)}"
+            )
+        name = names[name]
+    return Limit(of=f"{kind}:{name}" if kind else "", per=table.per, most=most)
