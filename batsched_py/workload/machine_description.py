@@ -137,7 +137,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 
     def find_owner(self, job: Any) -> str:
         """Return the user or account that has the budget of a job, ``""`` if all have one."""
-        return {"user": job.user, "account": str(job.extra.get(ACCOUNT, "")), "all": ""}[self.per]
+        return {"user": str(job.user), "account": str(job.extra.get(ACCOUNT, "")), "all": ""}[self.per]
 
     def describe(self, resource: Resource) -> str:
         """Return a budget in words."""
