@@ -19,11 +19,10 @@ from batsched_py.workload.machine_description import (
 class _Budget:
     """What running jobs use of a limit, such as the GPUs of one user, and the lines that wait."""
 
-    __slots__ = ("lines", "most", "resource", "text", "used")
+    __slots__ = ("limit", "lines", "most", "resource", "used")
 
     def __init__(self, limit: Limit, resource: Resource) -> None:
-        self.most, self.resource = limit.most[resource], resource
-        self.text = limit.describe(resource)
+        self.limit, self.resource, self.most = limit, resource, limit.most[resource]
         self.used = 0
         self.lines: dict[_Line, None] = {}
 
@@ -34,16 +33,21 @@ class _Line:
     These are as many as fit into each budget together, beside the running jobs.
     """
 
-    __slots__ = ("_used", "budgets", "jobs", "key", "nb_shown", "partition", "place")
+    __slots__ = ("_needs", "_used", "budgets", "jobs", "key", "nb_shown", "partition", "place")
 
-    def __init__(self, key: Any, budgets: list[_Budget], partition: Partition) -> None:
+    def __init__(
+        self, key: Any, budgets: list[_Budget], partition: Partition, needs: list[int] | None
+    ) -> None:
         self.key, self.budgets, self.partition = key, budgets, partition
+        self._needs = needs
+        """What each job needs of each budget; None: they differ, and jobs wait in order."""
         self.jobs: list[Job] = []
         self.nb_shown = 0
         self._used = [0] * len(budgets)
         """What the shown jobs need of each budget."""
         self.place = 0
-        """The place in the order in which lines show more jobs."""
+        """The place in the order in which lines show more jobs, those in which jobs wait in order
+        behind the others."""
 
     @property
     def is_hiding(self) -> bool:
@@ -52,8 +56,13 @@ class _Line:
     def shows(self, job: Job) -> bool:
         return self.nb_shown > 0 and job.number <= self.jobs[self.nb_shown - 1].number
 
+    @property
+    def is_in_order(self) -> bool:
+        return self._needs is None
+
     def find_needs(self, job: Job) -> list[int]:
-        return [self.partition.count(budget.resource, job) for budget in self.budgets]
+        count, budgets = self.partition.count, self.budgets
+        return self._needs or [count(budget.resource, job) or 0 for budget in budgets]
 
     def find_obstacle(self, job: Job | None = None) -> _Budget | None:
         """Return a budget without room for the shown jobs and a further one; None if all have."""
@@ -130,7 +139,8 @@ class JobLimits:
         line = self._line_of.get(job.number)
         if line is None or line.shows(job):
             return None
-        return (line.find_obstacle(line.jobs[line.nb_shown]) or line.budgets[0]).text
+        budget = line.find_obstacle(line.jobs[line.nb_shown]) or line.budgets[0]
+        return budget.limit.describe(budget.resource)
 
     def add(self, job: Job) -> None:
         """Add a job that waits, or waits again, unless it is here."""
@@ -141,30 +151,36 @@ class JobLimits:
             self._line_of[job.number] = line
             was_hiding = line.is_hiding
             line.add(job)
-            if line.is_hiding and not was_hiding:
+            if line.is_in_order and line.is_hiding and not was_hiding:
                 line.place = next(self._places)
 
     def _find_line(self, job: Job) -> _Line | None:
         part = self._partitions[job.partition]
-        budgets, in_order = [], True
+        budgets, needs = [], []
         for at, limit in enumerate(self._limits):
             for resource in limit.most if limit.binds(job, part.name) else ():
-                if part.count(resource, job):
-                    key = at, limit.find_owner(job), resource
-                    if key not in self._budgets:
-                        self._budgets[key] = _Budget(limit, resource)
-                    budgets.append(self._budgets[key])
-                    in_order &= limit.in_order
+                if need := part.count(resource, job):
+                    budgets.append(self._find_budget(at, limit, resource, job))
+                    needs.append(need)
         if not budgets:
             return None
-        needs = None if in_order else (job.size, part.count("gpus", job), part.count("memory", job))
-        line_key = job.partition, needs, *budgets
-        line = self._lines.get(line_key)
+        in_order = all(budget.limit.in_order for budget in budgets)
+        of_line = (
+            None if in_order else (job.size, part.count("gpus", job), part.count("memory", job))
+        )
+        key = job.partition, of_line, *budgets
+        line = self._lines.get(key)
         if line is None:
-            line = self._lines[line_key] = _Line(line_key, budgets, part)
+            line = self._lines[key] = _Line(key, budgets, part, None if in_order else needs)
             for budget in budgets:
                 budget.lines[line] = None
         return line
+
+    def _find_budget(self, at: int, limit: Limit, resource: Resource, job: Job) -> _Budget:
+        key = at, limit.find_owner(job), resource
+        if key not in self._budgets:
+            self._budgets[key] = _Budget(limit, resource)
+        return self._budgets[key]
 
     def remove(self, job: Job) -> _Line | None:
         """Remove a job that no longer waits; return its line, None if no limit binds it."""
@@ -200,6 +216,6 @@ class JobLimits:
 
     def show_more(self) -> list[Job]:
         """Return the jobs that were hidden and now are shown."""
-        lines = sorted(self._changed, key=lambda line: line.place)
-        self._changed = {}
-        return [job for line in lines for job in line.show_more()]
+        lines, self._changed = self._changed, {}
+        jobs = [(line.place, job.number, job) for line in lines for job in line.show_more()]
+        return [job for _, _, job in sorted(jobs)]

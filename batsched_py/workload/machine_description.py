@@ -22,8 +22,6 @@ QOS, QOS_NAME, ACCOUNT = "queue", "queue_name", "group"
 """The fields of a job with its QOS, the name of that in the header of the log, and its account."""
 Resource = Literal["gpus", "cpus", "memory", "jobs", "processors"]
 """What a limit counts: GPUs, cores, MiB, jobs, or processors of the simulation."""
-HELD = {"gpus": "gpus", "memory": "memory_mib"}
-"""The fields of a job with the GPUs and the memory (MiB) that it holds in all."""
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Text = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text")]
@@ -76,19 +74,21 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
             and (walltime is None or walltime <= self.max_walltime)
         )
 
-    def count(self, resource: Resource, job: Any) -> int:
-        """Return what a job of this partition, waiting or of a workload, takes of a limit.
+    def count(self, resource: Resource, job: Any) -> int | None:
+        """Return what a job of this partition holds of a resource, None if it is unknown.
 
-        Raises :class:`WorkloadError` if its GPUs or its memory are no number.
+        The job waits or is of a workload. Raises :class:`WorkloadError` for GPUs or memory that
+        are no number.
         """
         if resource == "jobs":
             return 1
         if resource == "processors" or (resource == "gpus" and self.counts_gpus):
             return int(job.size)
-        if resource == "cpus":  # unknown where GPUs are counted
-            return 0 if self.counts_gpus else int(job.size) // self.unit * self.cores
-        held = job.extra.get(field := HELD[resource], 0)
-        if not is_integer(held) or held < 0:
+        if resource == "cpus":
+            return None if self.counts_gpus else int(job.size) // self.unit * self.cores
+        field = "gpus" if resource == "gpus" else "memory_mib"
+        held = job.extra.get(field)
+        if held is not None and not (is_integer(held) and held >= 0):
             raise WorkloadError(
                 f"job {job.id}: {field} = {quote(held)}: expected a whole number, at least 0"
             )
@@ -129,15 +129,22 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     def binds(self, job: Any, partition: str) -> bool:
         """Return whether a job in a partition, waiting or of a workload, counts."""
         kind, _, name = self.of.partition(":")
-        if kind == "qos":
-            return name in (str(job.extra.get(QOS, "")), job.extra.get(QOS_NAME))
-        account = job.extra.get(ACCOUNT, "")
-        values = {"": "", "partition": partition, "user": job.user, "account": account}
-        return name == str(values[kind])
+        match kind:
+            case "partition":
+                return name == partition
+            case "user":
+                return bool(name == job.user)
+            case "account":
+                return name == str(job.extra.get(ACCOUNT, ""))
+            case "qos":
+                return name in (str(job.extra.get(QOS, "")), job.extra.get(QOS_NAME))
+        return True
 
     def find_owner(self, job: Any) -> str:
         """Return the user or account that has the budget of a job, ``""`` if all have one."""
-        return {"user": str(job.user), "account": str(job.extra.get(ACCOUNT, "")), "all": ""}[self.per]
+        if self.per == "user":
+            return str(job.user)
+        return str(job.extra.get(ACCOUNT, "")) if self.per == "account" else ""
 
     def describe(self, resource: Resource) -> str:
         """Return a budget in words."""
@@ -207,7 +214,7 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return whether a job, with its place in ``partition``, may ever run by the limits."""
         part = self.partitions[job.partition]
         return part.admits(job.size, job.walltime) and all(
-            part.count(resource, job) <= most
+            (part.count(resource, job) or 0) <= most
             for limit in self.limits
             if limit.binds(job, part.name)
             for resource, most in limit.most.items()
