@@ -93,15 +93,14 @@ def convert_log(
 def _add_qos_names(
     jobs: list[WorkloadJob], log: SwfLog, described: MachineDescription | None
 ) -> None:
-    """Add the names that the header of a log has for QOS to the jobs, if there are limits of QOS."""
+    """Give jobs the names that the header of a log has for QOS, if there are limits of QOS."""
     if described is None or not any(limit.of.startswith("qos:") for limit in described.limits):
         return
-    names = dict(
-        value.split(None, 1) for key, value in log.header if key == "Queue" and " " in value
-    )
+    queues = (value.partition(" ") for key, value in log.header if key == "Queue")
+    names = {number: name.strip() for number, _, name in queues if name}
     for job in jobs:
-        if (name := names.get(str(job.extra.get(QOS)))) is not None:
-            job.extra[QOS_NAME] = name
+        if (number := str(job.extra.get(QOS))) in names:
+            job.extra[QOS_NAME] = names[number]
 
 
 def _used_rows(

@@ -87,6 +87,6 @@ def _find_unused_limits(
             nb = sum(part.count(resource, job) is None for job, part in bound)
             if nb == len(bound) or (nb and resource != "gpus"):  # jobs without GPUs need not say so
                 yield (
-                    f"{nb} of {len(bound)} jobs with a limit on {resource} have unknown {resource}: "
-                    "they count as 0"
+                    f"{nb} of {len(bound)} jobs that a limit binds have unknown {resource}: they "
+                    "count as 0"
                 )
