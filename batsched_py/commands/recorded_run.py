@@ -55,6 +55,9 @@ class _Settings(msgspec.Struct):
     machine: str | None = None
     node_factor: float | None = None
     max_walltime: float | None = None
+    gpu_node_factor: float | None = None
+    whole_nodes: bool | None = None
+    max_gpus_per_user: int | None = None
     speed_factor: float = 1.0
     power: str | None = None
     shutdown: str | None = None

@@ -132,7 +132,7 @@ def make_views(partitions: Iterable[Partition], nodes: Nodes | None = None) -> t
             if nodes is not None:
                 from batsched_py.model.nodes import NodeRoom
 
-                views[key].nodes = NodeRoom(nodes, part.nodes, whole_nodes=part.unit > 1)
+                views[key].nodes = NodeRoom(nodes, part.nodes, whole_nodes=part.takes_nodes)
     return tuple(views[part.processors.bounds, part.unit] for part in parts)
 
 

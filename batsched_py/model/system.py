@@ -193,7 +193,7 @@ class System(MachineSide):
         may_run = 0 < job.size <= self.machine.nb_processors
         if self.description is not None:
             job.partition = self.description.find_place(job.extra.get(PARTITION))
-            may_run &= self.description.partitions[job.partition].admits(job.size, job.walltime)
+            may_run &= self.description.admits(job)
             nodes = self.machine.partitions[job.partition].nodes
             if nodes is not None and may_run:
                 job.demand = nodes.make_demand(job.size, job.extra, f"job {job.id}")

@@ -54,8 +54,10 @@ def make_notes(resolved: ResolvedRun, scheduler: Any, users: object, output: Out
     notes += _few_submitted(run, workload, output.table)
     nb_refused = int((~(output.table.ran | output.table.withdrawn)).sum())
     if run.machine and nb_refused:
+        limited = machine.description is not None and machine.description.limits
         notes.append(
             f"{nb_refused} jobs were refused: their partition is too small, or gives less time"
+            f"{', or a limit is smaller' if limited else ''}"
         )
     if machine.sites and nb_refused:
         notes.append(f"{nb_refused} jobs were refused: they are too wide for where they may run")

@@ -151,6 +151,32 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             default="1",
         ),
     ] = None
+    gpu_node_factor: Annotated[
+        float | None,
+        _machine(
+            "Number of nodes with GPUs of the machine file, as a multiple.",
+            "X",
+            values="a number above 0",
+            default="1",
+        ),
+    ] = None
+    whole_nodes: Annotated[
+        bool | None,
+        _machine(
+            "Whether jobs take whole nodes, in all partitions of the machine file.",
+            "true|false",
+            default="that of each partition",
+        ),
+    ] = None
+    max_gpus_per_user: Annotated[
+        int | None,
+        _machine(
+            "Most GPUs that the running jobs of a user hold, a further limit of the machine file.",
+            "N",
+            values="a whole number, at least 1",
+            default="no further limit",
+        ),
+    ] = None
     sites: Annotated[
         str | None,
         _machine(

@@ -16,13 +16,14 @@ from batsched_py.schedulers.shutdown.settings import Shutdown
 from batsched_py.units import MINUTE, WEEK
 from batsched_py.workload.conversion_rules import DEFAULT, PRESETS, Rules, check_sites
 from batsched_py.workload.grid_sites import MOST_TIMES, is_platform, parse_sites
+from batsched_py.workload.machine_file import MachineChanges
 from batsched_py.workload.processor_power import ProcessorPower
 
 EMBEDDED = "embedded"
 """Name of the back end that is the embedded simulator in this process."""
 SOCKETS = ("socket", "socket5")
 """The embedded simulator behind a socket, in the place of Batsim 4 and of Batsim 5."""
-OF_MACHINE_FILE = ("machine", "node_factor", "max_walltime")
+OF_MACHINE_FILE = ("machine", *MachineChanges.__struct_fields__)
 """Settings of a machine file."""
 _OF_THE_SIZE = (
     ("nodes", "sites"),
@@ -64,6 +65,9 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Of a machine file; else it is in the number of nodes."""
     max_walltime: float | None = None
     """Seconds; for a machine file."""
+    gpu_node_factor: float | None = None
+    whole_nodes: bool | None = None
+    max_gpus_per_user: int | None = None
     speed_factor: float = 1.0
     power: ProcessorPower | str | None = None
     """Of each processor; a text is a platform file with the power of its hosts, for ``serve``."""
@@ -104,9 +108,10 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"{parameter('shutdown')} {self.shutdown}: an external scheduler switches "
                 "processors off by its own rules; leave it out"
             )
-        if self.max_walltime is not None and self.machine is None:
+        changes = [name for name in OF_MACHINE_FILE[2:] if getattr(self, name) is not None]
+        if changes and self.machine is None:
             raise UsageError(
-                f"{parameter('max_walltime')} is a limit of partitions: give {parameter('machine')}"
+                f"{parameter(changes[0])} changes a machine file: give {parameter('machine')}"
             )
         if self.max_walltime is not None and not 0 < self.max_walltime < inf:
             raise UsageError(f"{parameter('max_walltime')} {self.max_walltime}: expected over 0 s")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from heapq import heappop, heappush
 from math import inf
 
-from batsched_py.model.job import ENDED, WAITING, Job
+from batsched_py.model.job import WAITING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.model.queue import WaitingQueue
 from batsched_py.processors.sets import NO_PROCESSORS
-from batsched_py.workload.machine_description import Outage, Partition
+from batsched_py.schedulers.job_limits import JobLimits
+from batsched_py.workload.machine_description import MachineDescription, Outage, Partition
 
 
 class Outages:
@@ -74,34 +74,41 @@ class Outages:
 
 
 class Admission:
-    """The jobs that limits of users and outages allow to start, in submission order.
+    """The jobs that limits and outages allow to start, in submission order.
 
-    A user has at most as many jobs, or processors, in this queue or running as the partition allows
-    to run. A job that would run into a planned outage waits for its end, unless enough processors
-    stay available; then it starts only on these.
+    A policy sees the oldest waiting jobs that have room within the limits, see :class:`JobLimits`.
+    A job that would run into a planned outage waits for its end, unless enough processors stay
+    available; then it starts only on these.
     """
 
-    def __init__(self, outages: Outages, partitions: tuple[Partition, ...]) -> None:
-        self.queue = WaitingQueue()
-        """The jobs that the policy sees."""
-        self.held: dict[int, tuple[Job, str]] = {}
-        """The jobs that are held back, by number, each with the reason."""
-        self._outages, self._partitions = outages, partitions
+    def __init__(self, outages: Outages, described: MachineDescription, nb_queues: int) -> None:
+        self.queues = [WaitingQueue() for _ in range(nb_queues)]
+        """The jobs that a policy sees: of each partition, or of all."""
+        self.hidden: list[Job] = []
+        """The jobs that have left a queue, since starts of others leave no room in a limit."""
+        self._held: dict[int, str] = {}
+        """The reasons of jobs that wait for outages, by number."""
+        self._outages, self._partitions = outages, described.partitions
+        self._limits = JobLimits(described)
         self._leave: list[tuple[float, int, Job]] = []
         """A heap of the latest starts (seconds) of jobs that would run into an outage if later."""
         self._withheld: list[Job] = []
         """Jobs that the policy started where an outage is in the way, until the next pass."""
         self._come: list[tuple[float, int, Job]] = []
         """A heap of the ends (seconds) of the outages that jobs wait for."""
-        self._users: dict[tuple[int, str], list[Job]] = defaultdict(list)
-        """The jobs that count towards the limits, by partition and user."""
-        self._over: dict[tuple[int, str], list[Job]] = defaultdict(list)
-        """Jobs that wait until other jobs of their user end."""
+
+    def queue_of(self, job: Job) -> WaitingQueue:
+        """Return the queue in which a job is, or would be."""
+        return self.queues[job.partition if len(self.queues) > 1 else 0]
+
+    def find_reason(self, job: Job) -> str | None:
+        """Return why a job is held back, None if it is not."""
+        return self._held.get(job.number) or self._limits.explain(job)
 
     def may_change_by(self, now: float) -> bool:
-        """Tell whether the queue may change by ``now`` even without new jobs."""
+        """Tell whether a queue may change by ``now`` even without new jobs."""
         return bool(
-            self._over
+            self._limits.may_show_more
             or self._withheld
             or (self._come and self._come[0][0] <= now)
             or (self._leave and self._leave[0][0] < now)
@@ -113,22 +120,27 @@ class Admission:
         Call it when there are new jobs, and whenever :meth:`may_change_by` is true.
         """
         self._let_back()
-        returned = [job for key in [*self._over] for job in self._within_limits(key)]
+        returned = self._limits.show_more()
         while self._come and self._come[0][0] <= now:
             returned.append(heappop(self._come)[2])
         for job in self._leaving(now):
-            if job in self.queue and not self._may_enter(job, now):
-                self.queue.remove(job)
+            if job in self.queue_of(job) and not self._may_enter(job, now):
+                self.queue_of(job).remove(job)
         for job in returned:
-            if self._may_enter(job, now):
-                self.queue.insert(job)
+            self._enter(job, now)
         for job in new:
-            if self._is_within_limits(job) and self._may_enter(job, now):
-                self.queue.add(job)
+            self._limits.add(job)
+            self._enter(job, now)
+
+    def _enter(self, job: Job, now: float) -> None:
+        """Put a job into its queue if limits and outages allow it."""
+        self._held.pop(job.number, None)
+        queue = self.queue_of(job)
+        if self._limits.shows(job) and job not in queue and self._may_enter(job, now):
+            queue.add(job)
 
     def _may_enter(self, job: Job, now: float) -> bool:
         """Tell whether outages leave enough processors for a job to start now; if not, hold it."""
-        self.held.pop(job.number, None)
         if job.state is not WAITING:
             return False
         partition = self._partitions[job.partition]
@@ -145,71 +157,48 @@ class Admission:
         return True
 
     def _hold(self, job: Job, outage: Outage) -> None:
-        self.held[job.number] = job, f"it would run into an outage ({outage.reason})"
+        self._held[job.number] = f"it would run into an outage ({outage.reason})"
 
     def withhold(self, job: Job, outage: Outage) -> None:
         """Hold a job back until the next pass, since an outage would hit the free processors.
 
         The policy has started it.
         """
-        self.queue.remove(job)
+        self.queue_of(job).remove(job)
         self._hold(job, outage)
         self._withheld.append(job)
 
+    def start(self, job: Job) -> None:
+        """Remove a job that starts, and hide the jobs for which it leaves no room in a limit."""
+        self.queue_of(job).remove(job)
+        for other in self._limits.start(job):
+            if other in (queue := self.queue_of(other)):
+                queue.remove(other)
+                self.hidden.append(other)
+
+    def end(self, job: Job) -> None:
+        """Take note of a job that has ended, or waits again since its processors did not wake."""
+        self._limits.end(job)
+
     def forget(self, job: Job) -> None:
-        """Remove a job that was withdrawn."""
-        self.queue.discard(job)
-        self.held.pop(job.number, None)
-        if job in (over := self._over.get((job.partition, job.user), [])):
-            over.remove(job)
+        """Remove a job that was withdrawn or rejected."""
+        self.queue_of(job).discard(job)
+        self._held.pop(job.number, None)
+        self._limits.remove(job)
 
     def _let_back(self) -> None:
-        """Put the withheld jobs back into the queue."""
+        """Put the withheld jobs back into their queues."""
         for job in self._withheld:
-            self.held.pop(job.number, None)
-            if job.state is WAITING:
-                self.queue.insert(job)
+            self._held.pop(job.number, None)
+            if job.state is WAITING and self._limits.shows(job):
+                self.queue_of(job).add(job)
         self._withheld = []
 
     def _leaving(self, now: float) -> list[Job]:
-        """Return the jobs of the queue that would run into an outage if they started now."""
+        """Return the jobs that would run into an outage if they started now."""
         jobs = []
         while self._leave and self._leave[0][0] < now:
             job = heappop(self._leave)[2]
             if job.state is WAITING:
                 jobs.append(job)
         return jobs
-
-    def _is_within_limits(self, job: Job) -> bool:
-        """Tell whether the limits of its user allow a job; if not, hold it."""
-        rules = self._partitions[job.partition]
-        if not rules.limits_users:
-            return True
-        key = job.partition, job.user
-        if job in self._users[key]:  # it was bound and comes back
-            return True
-        if not self._over.get(key) and self._has_room(job, key):
-            self._users[key].append(job)
-            return True
-        self._over[key].append(job)
-        self.held[job.number] = job, "its user already runs as much as the partition allows"
-        return False
-
-    def _has_room(self, job: Job, key: tuple[int, str]) -> bool:
-        rules = self._partitions[job.partition]
-        there = self._users[key] = [each for each in self._users[key] if each.state is not ENDED]
-        most_jobs, most = rules.max_running_jobs_per_user, rules.max_processors_per_user
-        if most_jobs is not None and len(there) >= most_jobs:
-            return False
-        return most is None or sum(each.size for each in there) + job.size <= most
-
-    def _within_limits(self, key: tuple[int, str]) -> list[Job]:
-        """Return the held jobs of a user that the limits now allow, in submission order."""
-        waiting, come = self._over[key], []
-        while waiting and self._has_room(waiting[0], key):
-            job = waiting.pop(0)
-            self._users[key].append(job)
-            come.append(job)
-        if not waiting:
-            del self._over[key]
-        return come

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count
 from math import inf
 from typing import Any, NamedTuple
 
 from batsched_py.errors import InvariantError, UsageError, parameter
 from batsched_py.model.counters import read_counters
 from batsched_py.model.decisions import CallMeLater, Decision, Reject, Start
-from batsched_py.model.job import Job
+from batsched_py.model.job import WAITING, Job
 from batsched_py.model.machine import Machine, to_processor_set
 from batsched_py.model.policy import ExplainingScheduler, Scheduler, declares
 from batsched_py.model.policy_mistakes import make_decision_error
@@ -17,8 +18,9 @@ from batsched_py.model.queue import WaitingQueue
 from batsched_py.model.site import Site
 from batsched_py.model.user_model import find_method, iterate_returned
 from batsched_py.model.waiting_reason import WaitingReason
+from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.schedulers.admission import Admission, Outages
-from batsched_py.workload.machine_description import MachineDescription
+from batsched_py.workload.machine_description import MachineDescription, Outage
 
 
 def adapt_to_partitions(
@@ -28,7 +30,8 @@ def adapt_to_partitions(
     first = make()
     if described is None:
         return first
-    limited = bool(described.outages) or any(part.limits_users for part in described.partitions)
+    limited = any(part.limits_users for part in described.partitions)
+    limited |= bool(described.outages or described.limits)
     if not limited and (described.is_one or declares(first, "knows_partitions")):
         return first
     return Partitioned(make, first, described)
@@ -70,10 +73,8 @@ class Partitioned:
                 "class"
             )
         parts = described.partitions
-        self._lines = [
-            _Line(place, policy, Admission(self._outages, parts))
-            for place, policy in enumerate(policies)
-        ]
+        self._admission = Admission(self._outages, described, nb)
+        self._lines = [_Line(*each) for each in zip(count(), policies, self._admission.queues)]
         self._ordered = sorted(self._lines, key=lambda line: -parts[line.place].tier)
         self._seen = 0
         self.needs_estimates = declares(first, "needs_estimates")
@@ -88,55 +89,81 @@ class Partitioned:
         self._outages.update(now, machine)
         new, self._seen = queue.since(self._seen), queue.nb_arrived
         parts = (machine,) if self._knows else machine.partitions
-        for line in self._ordered:
-            its_own = new if self._knows else [job for job in new if job.partition == line.place]
-            for decision in line.decisions(now, its_own, parts[line.place]):
-                if not isinstance(decision, Decision):
-                    raise make_decision_error(line.policy, decision)
-                if not isinstance(decision, Start):
-                    yield decision
-                    if isinstance(decision, Reject):
-                        line.admission.queue.remove(decision.job)
-                elif (start := self._placed(decision, now, line, machine)) is not None:
-                    yield start
-                    line.admission.queue.remove(start.job)
+        admission = self._admission
+        if new or admission.may_change_by(now):
+            admission.update(now, new)
+        lines = self._ordered
+        while lines:
+            for line in lines:
+                for decision in line.decisions(now, parts[line.place]):
+                    if not isinstance(decision, Decision):
+                        raise make_decision_error(line.policy, decision)
+                    if not isinstance(decision, Start):
+                        yield decision
+                        if isinstance(decision, Reject):
+                            admission.forget(decision.job)
+                    elif (start := self._placed(decision, now, line, machine)) is not None:
+                        yield start
+                        admission.start(start.job)
+            lines = self._find_lines_again(now)
         if (change := self._outages.next_change) < inf and (len(queue) or _is_waking(now, machine)):
             yield CallMeLater(change)
+
+    def _find_lines_again(self, now: float) -> list[_Line]:
+        """Return the lines that have lost jobs to limits in this pass; report that to policies."""
+        hidden, self._admission.hidden = self._admission.hidden, []
+        for job in hidden:
+            self._line_of(job).report("job_withdrawn", now, job)
+        places = {self._line_of(job).place for job in hidden}
+        return [line for line in self._ordered if line.place in places]
 
     def _placed(self, start: Start, now: float, line: _Line, machine: Machine) -> Start | None:
         """Return a start on processors of the partition that stay available until the job ends.
 
-        None if outages leave too few free processors: the job waits.
+        None if outages leave too few free processors, or a limit no room: the job waits.
         """
         job, sleepers = start.job, machine.sleepers
+        if job.state is WAITING and job not in line.queue:  # the policy keeps a list of its own
+            return None
         part = machine.partitions[job.partition]
         rules = machine.rules[job.partition]
-        outages, found = [], self._outages.find_conflicts(now, job, rules)
+        found = self._outages.find_conflicts(now, job, rules)
         if (found or sleepers is not None) and job.size <= part.free:  # else an error elsewhere
-            free = part.free_processors
-            if start.processors is not None:
-                free = to_processor_set(start.processors, f"job {job.id} was started on")
-            while True:
-                left, outages = free, found
-                for outage in outages:
-                    left -= outage.processors
-                if outages and left.size < job.size:
-                    line.admission.withhold(job, outages[0])
-                    return None
-                chosen = part.choose_for(job, left)
-                if not chosen:
-                    if not outages:
-                        return start  # an error elsewhere
-                    line.admission.withhold(job, outages[0])
-                    return None
-                # it begins when the last of these is awake, and may then run into others
-                waking = 0.0 if sleepers is None else sleepers.ready_at(chosen) - now
-                found = self._outages.find_conflicts(now, job, rules, waking)
-                if len(found) == len(outages):
-                    break
-        if outages:
-            return Start(job, chosen, start.dilation, start.transfer)
+            chosen, outages = self._choose_beside(found, start, now, machine)
+            if outages and not chosen:
+                self._admission.withhold(job, outages[0])
+                return None
+            if outages:
+                return Start(job, chosen, start.dilation, start.transfer)
         return start if self._knows else _on_lowest(start, part, rules.name)
+
+    def _choose_beside(
+        self, found: list[Outage], start: Start, now: float, machine: Machine
+    ) -> tuple[ProcessorSet, list[Outage]]:
+        """Return processors without those of the outages in the way of a start, and these outages.
+
+        The processors are none if outages leave too few.
+        """
+        job, sleepers = start.job, machine.sleepers
+        part, rules = machine.partitions[job.partition], machine.rules[job.partition]
+        free, is_fixed = part.free_processors, False
+        if start.processors is not None:
+            free = to_processor_set(start.processors, f"job {job.id} was started on")
+            is_fixed = part.nodes is not None
+        while True:
+            left, outages = free, found
+            for outage in outages:
+                left -= outage.processors
+            if outages and left.size < (free.size if is_fixed else job.size):
+                return NO_PROCESSORS, outages
+            chosen = left if is_fixed else part.choose_for(job, left)
+            if not chosen:
+                return NO_PROCESSORS, outages
+            # it begins when the last of these is awake, and may then run into others
+            waking = 0.0 if sleepers is None else sleepers.ready_at(chosen) - now
+            found = self._outages.find_conflicts(now, job, rules, waking)
+            if len(found) == len(outages):
+                return chosen, outages
 
     def job_started(self, now: float, job: Job) -> None:
         """Pass the event on to the policy of the job's partition."""
@@ -144,13 +171,13 @@ class Partitioned:
 
     def job_ended(self, now: float, job: Job) -> None:
         """Pass the event on to the policy of the job's partition."""
+        self._admission.end(job)
         self._line_of(job).report("job_ended", now, job)
 
     def job_withdrawn(self, now: float, job: Job) -> None:
         """Remove a withdrawn job, and pass the event on to the policy of its partition."""
-        line = self._line_of(job)
-        line.admission.forget(job)
-        line.report("job_withdrawn", now, job)
+        self._admission.forget(job)
+        self._line_of(job).report("job_withdrawn", now, job)
 
     def _line_of(self, job: Job) -> _Line:
         return self._lines[0 if self._knows else job.partition]
@@ -160,11 +187,11 @@ class Partitioned:
     ) -> WaitingReason | None:
         """Return the reason why ``job`` still waits after the pass at ``now``."""
         line = self._line_of(job)
-        if job.number in line.admission.held:
-            return WaitingReason("limit", note=line.admission.held[job.number][1])
+        if (note := self._admission.find_reason(job)) is not None:
+            return WaitingReason("limit", note=note)
         if isinstance(line.policy, ExplainingScheduler):
             part: Any = machine if self._knows else machine.partitions[job.partition]
-            return line.policy.held(job, now, line.admission.queue, part)
+            return line.policy.held(job, now, line.queue, part)
         return None
 
     def statistics(self) -> Mapping[str, Any]:
@@ -184,17 +211,15 @@ def _is_waking(now: float, machine: Machine) -> bool:
 
 
 class _Line(NamedTuple):
-    """The policy of a partition, or of all partitions, and the admission of its jobs."""
+    """The policy of a partition, or of all partitions, and the jobs that it sees."""
 
     place: int
     policy: Scheduler
-    admission: Admission
+    queue: WaitingQueue
 
-    def decisions(self, now: float, new: list[Job], part: Any) -> Iterable[Any]:
-        """Add new jobs, and return the decisions of the policy for its part of the machine."""
-        if new or self.admission.may_change_by(now):
-            self.admission.update(now, new)
-        returned = self.policy.schedule(now, self.admission.queue, part)
+    def decisions(self, now: float, part: Any) -> Iterable[Any]:
+        """Return the decisions of the policy for its part of the machine."""
+        returned = self.policy.schedule(now, self.queue, part)
         return iterate_returned(returned, self.policy, "schedule")
 
     def report(self, event: str, now: float, job: Job) -> None:

@@ -26,7 +26,7 @@ from batsched_py.workload.log_span import find_jobs_in_span
 from batsched_py.workload.logs.clock import LATEST, find_clock
 from batsched_py.workload.logs.field_names import check_field_names
 from batsched_py.workload.logs.swf import CANCELLED, FAILED, Column, Mask, SwfLog
-from batsched_py.workload.machine_description import PARTITION, MachineDescription
+from batsched_py.workload.machine_description import PARTITION, QOS, QOS_NAME, MachineDescription
 from batsched_py.workload.preceding_jobs import set_preceding_jobs
 from batsched_py.workload.unused_input import find_unused_in_log
 from batsched_py.workload.withdrawn_jobs import describe_withdrawn, impute_run_times
@@ -73,6 +73,7 @@ def convert_log(
     notes += find_unused_in_log(log, described)
     profiles: dict[str, dict[str, Any]] = {}
     jobs = list(columns.jobs(rows, profiles, speed_factor))
+    _add_qos_names(jobs, log, described)
     give_homes(jobs, rows, log, rules.homes, sites)
     if rules.split is not None:
         jobs = split_jobs(jobs, rules.split, sites, notes)
@@ -88,6 +89,19 @@ def convert_log(
         unix_start_time=unix_start_time,
         time_zone=time_zone,
     )
+
+
+def _add_qos_names(
+    jobs: list[WorkloadJob], log: SwfLog, described: MachineDescription | None
+) -> None:
+    """Give jobs the names that the header of a log has for QOS, if there are limits of QOS."""
+    if described is None or not any(limit.of.startswith("qos:") for limit in described.limits):
+        return
+    queues = (value.partition(" ") for key, value in log.header if key == "Queue")
+    names = {number: name.strip() for number, _, name in queues if name}
+    for job in jobs:
+        if (number := str(job.extra.get(QOS))) in names:
+            job.extra[QOS_NAME] = names[number]
 
 
 def _used_rows(

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from batsched_py.errors import WorkloadError
 from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet, to_text
+from batsched_py.support.json_values import is_integer, quote
 
 if TYPE_CHECKING:
     from batsched_py.workload.processor_power import PowerGroups
 
 PARTITION = "partition"
 """The field of a job with the name of its partition, or its number in the log."""
+QOS, QOS_NAME, ACCOUNT = "queue", "queue_name", "group"
+"""The fields of a job with its QOS, the name of that in the header of the log, and its account."""
+Resource = Literal["gpus", "cpus", "memory", "jobs", "processors"]
+"""What a limit counts: GPUs, cores, MiB, jobs, or processors of the simulation."""
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Text = Annotated[str, msgspec.Meta(pattern=r"\S", description="a text")]
@@ -52,6 +58,8 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
     """Processors of a job."""
     counts_gpus: bool = False
     """Whether a processor of the simulation is a GPU here, not a core."""
+    takes_nodes: bool = False
+    """Whether jobs take whole nodes."""
     nodes: ProcessorSet = NO_PROCESSORS
     """The numbers of its nodes; none where jobs do not hold parts of :attr:`.nodes`."""
 
@@ -68,14 +76,88 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
             and (walltime is None or walltime <= self.max_walltime)
         )
 
+    def count(self, resource: Resource, job: Any) -> int | None:
+        """Return what a job of this partition holds of a resource, None if it is unknown.
+
+        The job waits or is of a workload. Raises :class:`WorkloadError` for GPUs or memory that
+        are no number.
+        """
+        if resource == "jobs":
+            return 1
+        if resource == "processors" or (resource == "gpus" and self.counts_gpus):
+            return int(job.size)
+        if resource == "cpus":
+            return None if self.counts_gpus else int(job.size) // self.unit * self.cores
+        field = "gpus" if resource == "gpus" else "memory_mib"
+        held = job.extra.get(field)
+        if held is not None and not (is_integer(held) and held >= 0):
+            raise WorkloadError(
+                f"job {job.id}: {field} = {quote(held)}: expected a whole number, at least 0"
+            )
+        return held
+
     @property
     def limits_users(self) -> bool:
         """Whether the partition limits the running jobs of a user."""
         return (self.max_running_jobs_per_user, self.max_processors_per_user) != (None, None)
 
+    @property
+    def limit_of_users(self) -> Limit:
+        """The limits of the running jobs of a user as one limit."""
+        most: dict[Resource, int | None] = {
+            "jobs": self.max_running_jobs_per_user,
+            "processors": self.max_processors_per_user,
+        }
+        known = {resource: budget for resource, budget in most.items() if budget is not None}
+        return Limit(of=f"partition:{self.name}", per="user", most=known, in_order=True)
+
 
 NO_LIMITS = Partition()
 """The partition of a machine without partitions."""
+
+
+class Limit(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit on what the running jobs of a QOS, partition, account or user hold at a time."""
+
+    of: str = ""
+    """Whose jobs count and are bound, such as ``qos:gpu``, with a name or number; ``""``: all."""
+    per: Literal["user", "account", "all"] = "all"
+    """Whether each user or each account has a budget, or all jobs have one together."""
+    most: Mapping[Resource, int]
+    """The budgets."""
+    in_order: bool = False
+    """Whether a job that waits for room holds back later jobs of its budgets that have room."""
+
+    def binds(self, job: Any, partition: str) -> bool:
+        """Return whether a job in a partition, waiting or of a workload, counts."""
+        kind, _, name = self.of.partition(":")
+        match kind:
+            case "partition":
+                return name == partition
+            case "user":
+                return bool(name == job.user)
+            case "account":
+                return name == str(job.extra.get(ACCOUNT, ""))
+            case "qos":
+                return name in (str(job.extra.get(QOS, "")), job.extra.get(QOS_NAME))
+        return True
+
+    def find_owner(self, job: Any) -> str:
+        """Return the user or account that has the budget of a job, ``""`` if all have one."""
+        if self.per == "user":
+            return str(job.user)
+        return str(job.extra.get(ACCOUNT, "")) if self.per == "account" else ""
+
+    def describe(self, resource: Resource) -> str:
+        """Return a budget in words."""
+        if self.in_order:
+            return "its user already runs as much as the partition allows"
+        unit = "MiB of memory" if resource == "memory" else resource
+        per = "" if self.per == "all" else f" per {self.per}"
+        of = f" of {self.of}" if self.of else ""
+        return (
+            f"running jobs leave no room within the limit of {self.most[resource]} {unit}{per}{of}"
+        )
 
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +192,7 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The field of a log that numbers the partitions."""
     nodes: tuple[NodeGroup, ...] = ()
     """The nodes, if jobs hold cores, GPUs and memory of nodes; none if processors are counted."""
+    limits: tuple[Limit, ...] = ()
     resources: str | None = None
     """The table of what each job of the log holds besides its cores."""
     notes: tuple[str, ...] = ()
@@ -128,6 +211,16 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def find_partition(self, extra: Mapping[str, Any]) -> Partition:
         """Return the partition of a job by its further fields."""
         return self.partitions[self.find_place(extra.get(PARTITION))]
+
+    def admits(self, job: Any) -> bool:
+        """Return whether a job, with its place in ``partition``, may ever run by the limits."""
+        part = self.partitions[job.partition]
+        return part.admits(job.size, job.walltime) and all(
+            (part.count(resource, job) or 0) <= most
+            for limit in self.limits
+            if limit.binds(job, part.name)
+            for resource, most in limit.most.items()
+        )
 
     @property
     def is_one(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import inf
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -29,11 +29,13 @@ from batsched_py.units import LATEST_TIME
 from batsched_py.workload.grid_sites import MOST_TIMES
 from batsched_py.workload.machine_description import (
     Count,
+    Limit,
     MachineDescription,
     NodeGroup,
     Outage,
     Partition,
     PartitionLimits,
+    Resource,
     Text,
 )
 from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
@@ -83,6 +85,32 @@ class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown
     max_processors: Count | None = None
 
 
+_Most = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+class _LimitTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A table ``[[limits]]``."""
+
+    of: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                pattern=r"^(qos|partition|account|user):.*\S",
+                description="qos:NAME, partition:NAME, account:NAME or user:NAME",
+            ),
+        ]
+        | None
+    ) = None
+    per: Literal["user", "account", "all"] = "all"
+    gpus: _Most | None = None
+    cpus: _Most | None = None
+    memory: Memory | None = None
+    jobs: _Most | None = None
+
+
+_EVERYTHING = _PartitionTable(name="all")
+
+
 class _OutageTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A table ``[[outages]]``; times are seconds of the log."""
 
@@ -112,35 +140,75 @@ class _MachineFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ]
     partitions: list[_PartitionTable] = []
     outages: list[_OutageTable] = []
+    limits: list[_LimitTable] = []
+
+
+class MachineChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run changes in a machine file; None: nothing."""
+
+    node_factor: float | None = None
+    """Nodes of each group, as a multiple."""
+    gpu_node_factor: float | None = None
+    """Of the groups with GPUs: a further factor."""
+    max_walltime: float | None = None
+    """Seconds that no partition exceeds."""
+    whole_nodes: bool | None = None
+    """Whether jobs of all partitions take whole nodes."""
+    max_gpus_per_user: int | None = None
+    """GPUs that the running jobs of a user hold at most."""
+
+    def factor(self, gpus: int) -> float:
+        """Return the factor of nodes with this number of GPUs."""
+        factor = 1.0 if self.node_factor is None else self.node_factor
+        return factor * (self.gpu_node_factor or 1.0) if gpus else factor
+
+    def apply(self, file: _MachineFile, path: str) -> None:
+        """Change the partitions and limits of a file; raises :class:`UsageError`."""
+        for name in ("node_factor", "gpu_node_factor"):
+            factor = getattr(self, name)
+            if factor is not None and not 0 < factor <= MOST_TIMES:
+                raise UsageError(
+                    f"{parameter(name)} {factor}: expected a positive number up to {MOST_TIMES:g}"
+                )
+        for name in ("gpu_node_factor", "max_gpus_per_user"):
+            if getattr(self, name) is not None and not any(group.gpus for group in file.nodes):
+                raise UsageError(f"{parameter(name)}: no nodes of {path} have gpus")
+        file.partitions = [self._change(table) for table in file.partitions or [_EVERYTHING]]
+        if self.max_gpus_per_user is not None:
+            file.limits.append(_LimitTable(per="user", gpus=self.max_gpus_per_user))
+
+    def _change(self, table: _PartitionTable) -> _PartitionTable:
+        if self.whole_nodes is not None:
+            table = replace(table, whole_nodes=self.whole_nodes)
+        if self.max_walltime is not None:
+            most = inf if table.max_walltime is None else table.max_walltime
+            table = replace(table, max_walltime=Seconds(min(most, self.max_walltime)))
+        return table
+
+
+NO_CHANGES = MachineChanges()
 
 
 def read_machine(
-    path: str | Path, node_factor: float = 1.0, max_walltime: float = inf, *, packs: bool = True
+    path: str | Path, changes: MachineChanges = NO_CHANGES, *, packs: bool = True
 ) -> MachineDescription:
-    """Read a machine file, with ``node_factor`` times as many nodes of each group.
+    """Read a machine file with some ``changes``.
 
-    No partition lets a job ask for more than ``max_walltime`` (seconds). Node j of a group is in
-    the partitions and outages of node ``j / node_factor`` of the file. Where nodes have GPUs or
-    memory, jobs hold parts of nodes if the policy ``packs`` them and the file has no ``unit``; if
-    not, one resource of each partition is counted. Raises :class:`UsageError`
-    for a file that does not exist and a factor that leaves no node, and :class:`InputError`, naming
-    table and key, for what makes no sense.
+    With f times as many nodes of a group, node j is in the partitions and outages of node ``j / f``
+    of the file. Where nodes have GPUs or memory, jobs hold parts of nodes if the policy ``packs``
+    them and the file has no ``unit``; if not, one resource of each partition is counted.
+
+    Raises :class:`UsageError` for a file that does not exist and changes that make no sense, and
+    :class:`InputError`, naming table and key, for other content that makes no sense.
     """
     path = Path(path)
     if not is_file(path):
         raise UsageError(f"{parameter('machine')} {path}: there is no such file")
-    if not 0 < node_factor <= MOST_TIMES:
-        raise UsageError(
-            f"{parameter('node_factor')} {node_factor}: expected a positive number up to "
-            f"{MOST_TIMES:g}"
-        )
     file = convert(read_toml(path), _MachineFile, str(path))
-    nodes = _Nodes(str(path), file, node_factor)
+    changes.apply(file, str(path))
+    nodes = _Nodes(str(path), file, changes)
     notes = _choose_units(str(path), file, nodes, packs)
-    partitions = [
-        replace(part, max_walltime=min(part.max_walltime, max_walltime))
-        for part in _partitions(str(path), file.partitions, nodes)
-    ]
+    partitions = _partitions(str(path), file.partitions, nodes)
     outages = [
         Outage(
             begin=table.begin,
@@ -160,6 +228,10 @@ def read_machine(
         nb_processors=nodes.nb if nodes.are_processors else nodes.nb_cores,
         partitions=tuple(partitions),
         outages=tuple(outages),
+        limits=tuple(
+            _limit(f"{path}: limits {number}", table, partitions)
+            for number, table in enumerate(file.limits, 1)
+        ),
         power=tuple(power),
         field=file.field,
         nodes=nodes.groups() if nodes.are_packed else (),
@@ -177,8 +249,8 @@ def _choose_units(path: str, file: _MachineFile, nodes: _Nodes, packs: bool) -> 
     chosen = [
         nodes.choose(table.nodes, f"{path}: partitions {number}")
         for number, table in enumerate(file.partitions, 1)
-    ] or [nodes.choose(None, path)]
-    units = [table.unit for table in file.partitions] or [None]
+    ]
+    units = [table.unit for table in file.partitions]
     without = [0 in nodes.of_each(nodes.gpus, some) for some in chosen]
     notes = []
     if not any(units) and has_several and not nodes.are_processors:
@@ -187,8 +259,8 @@ def _choose_units(path: str, file: _MachineFile, nodes: _Nodes, packs: bool) -> 
             groups = [nodes.groups_of(some) for some in chosen]
             counts_gpus = _without_overlaps([not none for none in without], groups)
             units = ["gpu" if counts else "core" for counts in counts_gpus]
-            names = [part.name for part in file.partitions] or ["all"]
-            counted = [f"{unit}s of {name}" for unit, name in zip(units, names, strict=True)]
+            pairs = zip(units, file.partitions, strict=True)
+            counted = [f"{unit}s of {table.name}" for unit, table in pairs]
             notes.append(
                 "the policy does not place jobs by cores, GPUs and memory of nodes: it counts the "
                 + ", ".join(counted)
@@ -221,7 +293,7 @@ def _without_overlaps(counts_gpus: list[bool], groups: Sequence[set[int]]) -> li
 class _Nodes:
     """The groups of equal nodes, scaled: which of the nodes of the file each node is."""
 
-    def __init__(self, path: str, file: _MachineFile, factor: float) -> None:
+    def __init__(self, path: str, file: _MachineFile, changes: MachineChanges) -> None:
         self.are_processors = file.processors == "nodes"
         """Whether a processor of the simulation is a node."""
         self.cores = [group.cores for group in file.nodes]
@@ -234,10 +306,11 @@ class _Nodes:
         """The nodes whose processors are GPUs."""
         self._path, ends, originals = path, [0], [0]
         for number, group in enumerate(file.nodes, 1):
+            factor = changes.factor(group.gpus)
             scaled = round(group.nb * factor)
             if scaled < 1:
                 raise UsageError(
-                    f"{parameter('node_factor')} {factor} leaves no node of {path}: nodes "
+                    f"{parameter('node_factor')} {factor:g} leaves no node of {path}: nodes "
                     f"{number}, which has {group.nb}"
                 )
             originals.append(originals[-1] + group.nb)
@@ -323,7 +396,7 @@ def _partitions(path: str, tables: Sequence[_PartitionTable], nodes: _Nodes) -> 
                 )
     return [
         _partition(f"{path}: partitions {number}", table, nodes)
-        for number, table in enumerate(tables or [_PartitionTable(name="all")], 1)
+        for number, table in enumerate(tables, 1)
     ]
 
 
@@ -331,13 +404,13 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
     chosen = nodes.choose(table.nodes, where)
     cores, in_nodes = nodes.of_each(nodes.cores, chosen), nodes.are_processors
     whole = in_nodes or table.whole_nodes
-    if whole and len(cores) > 1:
+    if whole and len(cores) > 1 and not nodes.are_packed:
         sizes = map(str, sorted(cores))
         raise InputError(
             f"{where}: its jobs take whole nodes, which have {' and '.join(sizes)} cores: "
             "expected nodes of one size; make a partition for each"
         )
-    per_node = next(iter(cores)) if whole else 1
+    per_node = next(iter(cores)) if whole and len(cores) == 1 else 1
     of_nodes = table.max_nodes and table.max_nodes * (1 if in_nodes else max(cores))
     limits = [limit for limit in (table.max_processors, of_nodes) if limit is not None]
     shared = {name: getattr(table, name) for name in PartitionLimits.__struct_fields__}
@@ -352,4 +425,27 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
         max_size=min(limits, default=MOST_PROCESSORS),
         counts_gpus=bool(chosen & nodes.counting_gpus),
         nodes=chosen if nodes.are_packed else NO_PROCESSORS,
+        takes_nodes=whole,
     )
+
+
+def _limit(where: str, table: _LimitTable, partitions: Sequence[Partition]) -> Limit:
+    most = {
+        resource: limit
+        for resource in get_args(Resource)
+        if (limit := getattr(table, resource, None)) is not None
+    }
+    if not most:
+        raise InputError(f"{where}: it limits nothing: expected gpus, cpus, memory or jobs")
+    kind, _, name = (table.of or "").partition(":")
+    name = name.strip()
+    if kind == "partition":
+        names = {str(part.number): part.name for part in partitions}
+        names |= {part.name: part.name for part in partitions}
+        if name not in names:
+            raise InputError(
+                f"{where}: of = {table.of!r}: expected a partition of this file, one of "
+                f"{', '.join(part.name for part in partitions)}"
+            )
+        name = names[name]
+    return Limit(of=f"{kind}:{name}" if kind else "", per=table.per, most=most)

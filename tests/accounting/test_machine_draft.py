@@ -17,7 +17,7 @@ from batsched_py.units import DAY, HOUR
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.logs.swf import read_swf
-from batsched_py.workload.machine_file import read_machine
+from batsched_py.workload.machine_file import MachineChanges, read_machine
 from helpers.accounting_records import sacct
 from helpers.imports import Imported, imported
 
@@ -133,7 +133,7 @@ def test_whole_nodes_and_shared_ones(slurm: Run, tmp_path: Path) -> None:
 def test_a_lower_limit_cuts_jobs_and_refuses_none(slurm: Run, tmp_path: Path) -> None:
     """A drafted machine is for questions such as what a limit of 12 h would do."""
     slurm(*({"JobID": number, "TimelimitRaw": 60 * number} for number in (6, 12, 24, 48)))
-    machine = read_machine(tmp_path / "out_machine.toml", max_walltime=12 * HOUR)
+    machine = read_machine(tmp_path / "out_machine.toml", MachineChanges(max_walltime=12 * HOUR))
     load = convert_log(read_swf(tmp_path / "out.swf"), make_rules(), described=machine)
     assert [job.walltime for job in load.jobs] == [6 * HOUR, 12 * HOUR, 12 * HOUR, 12 * HOUR]
     assert "killed at it" in (tmp_path / "out_machine.toml").read_text()

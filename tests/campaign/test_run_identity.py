@@ -77,6 +77,9 @@ CHANGED: dict[str, Any] = {
     "max_walltime": "1 h",
     "nodes": 3,
     "node_factor": 2.0,
+    "gpu_node_factor": 2.0,
+    "whole_nodes": True,
+    "max_gpus_per_user": 4,
     "sites": "2x2",
     "speed_factor": 2.0,
     "rules": "dynp",
@@ -119,6 +122,9 @@ NEEDED = {
     "homes": {"sites": "2x2"},
     "impute_seed": {"withdrawn": "impute"},
     "max_walltime": {"machine": "m.toml"},
+    "gpu_node_factor": {"machine": "m.toml"},
+    "whole_nodes": {"machine": "m.toml"},
+    "max_gpus_per_user": {"machine": "m.toml"},
 }
 """What a setting means nothing without."""
 
@@ -127,7 +133,7 @@ NEEDED = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("x.swf").write_text(swf_text())
-    Path("m.toml").write_text("[[nodes]]\ncount = 4\n")
+    Path("m.toml").write_text("[[nodes]]\ncount = 4\ngpus = 1\n")
     Path("policy.py").write_text(POLICY)
     return tmp_path
 

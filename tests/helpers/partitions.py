@@ -16,7 +16,7 @@ from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.machine_file import read_machine
+from batsched_py.workload.machine_file import MachineChanges, read_machine
 
 
 def entry(table: str, **values: Any) -> str:
@@ -40,7 +40,7 @@ def machine_of(text: str, node_factor: float = 1.0) -> MachineDescription:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "m.toml"
         path.write_text(dedent(text))
-        return read_machine(path, node_factor)
+        return read_machine(path, MachineChanges(node_factor=node_factor))
 
 
 def run_on(

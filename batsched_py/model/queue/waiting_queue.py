@@ -192,6 +192,7 @@ class WaitingQueue:
         "_by_size",
         "_fresh",
         "_most_arrived",
+        "_newest",
         "_older",
         "_rankings",
         "_searched",
@@ -213,6 +214,8 @@ class WaitingQueue:
         """Jobs with the number of their arrival: all waiting jobs, and some that have left."""
         self._most_arrived = _LEAST_ARRIVED
         """The length of that list at which the jobs that have left are removed."""
+        self._newest = -1
+        """The largest number of a job that has been here."""
         self._searched: list[_BySize] = []
         """The orders in which jobs are searched."""
         self._by_size: _BySize | None = None
@@ -306,6 +309,7 @@ class WaitingQueue:
         """Add the newest job (its submission number is the largest)."""
         if self.head is None:
             self.head = job
+        self._newest = job.number
         self._fresh[job.number] = job
         if len(self._fresh) > MOST_FRESH:
             self._sort_fresh()
@@ -320,6 +324,7 @@ class WaitingQueue:
 
         It may have been here and left. Takes time for each job that waits.
         """
+        self._newest = max(self._newest, job.number)
         self._sort_fresh()
         older = self._older
         later = list(takewhile(lambda number: number > job.number, reversed(older)))
@@ -338,8 +343,7 @@ class WaitingQueue:
 
     def add(self, job: Job) -> None:
         """Add a job that is the newest, or that has come back."""
-        last = next(reversed(self._fresh or self._older), -1)
-        (self.append if job.number > last else self.insert)(job)
+        (self.append if job.number > self._newest else self.insert)(job)
 
     def __contains__(self, job: Job) -> bool:
         """Return whether ``job`` waits here."""

@@ -22,7 +22,7 @@ from batsched_py.run.backends.batsim_results import BatsimOutput
 from batsched_py.run.backends.launchers import EmbeddedLauncher, Launcher, RunFolder
 from batsched_py.run.backends.side_by_side import prepare_folder, run_side_by_side, socket_folder
 from batsched_py.run.settings import SETTINGS
-from batsched_py.run.stored_values import EMBEDDED, OF_POWER, SOCKETS, Run
+from batsched_py.run.stored_values import EMBEDDED, OF_MACHINE_FILE, OF_POWER, SOCKETS, Run
 from batsched_py.simulator.platform.platform_writer import (
     make_homogeneous_xml,
     make_hosts_xml,
@@ -147,7 +147,7 @@ def _scheduler(run: Run, folder: RunFolder, record: str | Path | None, endpoint:
     if run.sites is not None:
         command += arguments(SETTINGS, {"sites": run.sites})
     if run.machine is not None:
-        machine = {name: getattr(run, name) for name in ("node_factor", "max_walltime")}
+        machine = {name: getattr(run, name) for name in OF_MACHINE_FILE}
         machine["machine"] = str(Path(run.machine).resolve())
         command += arguments(SETTINGS, machine)
     if not is_program:
