@@ -175,6 +175,10 @@ class MachineChanges(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError(f"{parameter(name)}: no nodes of {path} have gpus")
         file.partitions = [self._change(table) for table in file.partitions or [_EVERYTHING]]
         if self.max_gpus_per_user is not None:
+            if self.max_gpus_per_user < 1:
+                raise UsageError(
+                    f"{parameter('max_gpus_per_user')} {self.max_gpus_per_user}: expected 1 or more"
+                )
             file.limits.append(_LimitTable(per="user", gpus=self.max_gpus_per_user))
 
     def _change(self, table: _PartitionTable) -> _PartitionTable:

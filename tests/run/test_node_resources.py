@@ -141,3 +141,41 @@ BAD_UNITS = {
 def test_units_that_make_no_sense(which: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gpus|same unit"):
         run(write(tmp_path, JOBS, HELD, BAD_UNITS[which]))
+
+
+def test_what_a_run_changes(tmp_path: Path) -> None:
+    """One more GPU node holds the third job; with one GPU a user, jobs run one after another."""
+    jobs, held = "0 100 4 1\n" * 3, "1,4,1,1,3,,\n2,4,1,1,3,,\n3,4,1,1,3,,\n"
+    arguments = write(tmp_path, jobs, held)
+    assert waits(run(arguments)) == {"1": 0, "2": 0, "3": 100}
+    more = run(arguments, gpu_node_factor=1.5)
+    assert waits(more) == {"1": 0, "2": 0, "3": 0}
+    assert more.output.nb_processors == 5 * 16
+    assert waits(run(arguments, max_gpus_per_user=3)) == {"1": 0, "2": 100, "3": 200}
+    assert not waits(run(arguments, max_gpus_per_user=2))  # each job alone exceeds the limit
+    few = write(tmp_path, jobs, "1,4,1,1,1,,\n2,4,1,1,1,,\n3,4,1,1,1,,\n")
+    assert waits(run(few)) == {"1": 0, "2": 0, "3": 0}
+    assert waits(run(few, whole_nodes=True)) == {"1": 0, "2": 0, "3": 100}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"gpu_node_factor": 0.0}, "gpu_node_factor 0.0: expected a positive number"),
+        ({"gpu_node_factor": 0.1}, "leaves no node"),
+        ({"max_gpus_per_user": 0}, "max_gpus_per_user 0: expected"),
+    ],
+)
+def test_changes_that_make_no_sense(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=message):
+        run(write(tmp_path, JOBS, HELD), **change)
+
+
+def test_changes_of_gpus_need_gpus(tmp_path: Path) -> None:
+    arguments = write(tmp_path, JOBS, HELD)
+    (tmp_path / "m.toml").write_text(entry("nodes", count=8))
+    with pytest.raises(UsageError, match=r"no nodes of .* have gpus"):
+        run(arguments, gpu_node_factor=2.0)
+    arguments.pop("machine")
+    with pytest.raises(UsageError, match="give machine"):
+        run(arguments, whole_nodes=True)
