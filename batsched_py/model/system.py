@@ -44,6 +44,7 @@ from batsched_py.units import LATEST_TIME, UP_TO_LATEST_TIME
 from batsched_py.workload.grid_sites import HOME, GridSites, find_home, nb_processors
 from batsched_py.workload.logs.clock import Clock
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
+from batsched_py.workload.workload import RUN_AFTER
 
 if TYPE_CHECKING:
     from batsched_py.workload.processor_power import PowerGroups
@@ -175,7 +176,7 @@ class System(MachineSide):
         self._must_schedule = True
         if self._policy_ended is not None:
             self._policy_ended(self.now, job)
-        if self._of_users:
+        if self._of_users or self._dependents:
             self._tell_users(job, state)
 
     def call_came(self) -> None:
@@ -186,7 +187,12 @@ class System(MachineSide):
         self._must_schedule = True
 
     def job_submitted(self, job: Job) -> None:
-        """Add a new job to the waiting queue, or reject it if it can never run."""
+        """Add a new job to the waiting queue, or reject it if it can never run.
+
+        A later run of a job waits first until the run before has ended.
+        """
+        if RUN_AFTER in job.extra and self._waits_for_run(job, self._open_jobs()):
+            return
         job.number = self._nb_jobs
         self._nb_jobs += 1
         self._must_schedule = True
@@ -223,6 +229,9 @@ class System(MachineSide):
     def waiting_jobs(self) -> Iterable[Job]:
         """Return the jobs that wait, maybe for processors to wake, and are not held for others."""
         return chain(self.queue, (job for job, *_ in self._bound.values()))
+
+    def _open_jobs(self) -> Iterable[Job]:
+        return chain(self.queue, self.machine.releases())
 
     def expected_start(self, job: Job) -> float | None:
         """Return when a waiting job will start by the plan of the policy, None if unknown."""

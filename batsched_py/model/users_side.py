@@ -31,7 +31,14 @@ from batsched_py.model.user_model import (
 from batsched_py.options.budgets import Budgets
 from batsched_py.units import LATEST_TIME
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.workload import AFTER, DEADLINE, DYNAMIC, ORIGINAL_SUBMISSION, WorkloadJob
+from batsched_py.workload.workload import (
+    AFTER,
+    DEADLINE,
+    DYNAMIC,
+    ORIGINAL_SUBMISSION,
+    RUN_AFTER,
+    WorkloadJob,
+)
 
 
 class UsersSide(ABC):
@@ -236,6 +243,15 @@ class UsersSide(ABC):
 
     # Jobs that depend on others ------------------------------------------------------------------
 
+    def _waits_for_run(self, job: Job, open_jobs: Iterable[Job]) -> bool:
+        """Hold a later run of a job while the run before is among the jobs that have not ended."""
+        before = f"{job.id.partition('!')[0]}!{job.extra[RUN_AFTER]}"
+        if before not in self._held and not any(other.id == before for other in open_jobs):
+            return False
+        self._held[job.id] = {before}
+        self._dependents.setdefault(before, []).append(job)
+        return True
+
     def _hold(self, job: Job, waits_for: set[str]) -> None:
         """Hold a job until the jobs that it waits for end well; withdraw it if one did not."""
         self._held[job.id] = waits_for
@@ -254,10 +270,10 @@ class UsersSide(ABC):
             for held in self._dependents.pop(job_id, ()):
                 if held.state is not WAITING:
                     continue  # it was withdrawn
-                if job_id in self._failed:
+                waits_for = self._held[held.id]
+                if job_id in self._failed and RUN_AFTER not in held.extra:
                     self._take_back(held)
                     continue
-                waits_for = self._held[held.id]
                 waits_for.discard(job_id)
                 if not waits_for:
                     del self._held[held.id]
@@ -269,6 +285,10 @@ class UsersSide(ABC):
 
     def _tell_users(self, job: Job, state: str) -> None:
         """Report the end of a job to the users if it is theirs, and note it for its dependents."""
+        if self._dependents and job.id in self._dependents:
+            self._settling.append(job.id)
+            if self.users is None:
+                self._settle()
         known = self._of_users.pop(job.id, None)
         if known is None or self.users is None:
             return
@@ -278,8 +298,6 @@ class UsersSide(ABC):
         self._users_know = False
         if state != SUCCESS:
             self._failed.add(job.id)
-        if self._dependents and job.id in self._dependents:
-            self._settling.append(job.id)
 
     def _tell_start(self, job: Job) -> None:
         """Report the start of a job to users who want to know, if it is theirs."""

@@ -13,9 +13,10 @@ from batsched_py.errors import InputError, UsageError
 from batsched_py.files.readers import is_file, numbered_csv_rows, read_text
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.node_shares import CHUNKS, EXCLUSIVE, GPUS, MEMORY, NODES
+from batsched_py.workload.workload import RUN_AFTER
 
 _NUMBERS = (NODES, GPUS, MEMORY)
-_CORES = "cores"
+_CORES, _RUN, _FIRST = "cores", "run", "first_run"
 _NEEDED = ("job", *_NUMBERS)
 Row = dict[str, Any]
 """The fields of a job that are known, by name."""
@@ -52,9 +53,13 @@ class HeldResources:
             )
         if differ:
             self.notes.append(f"{differ} jobs have other cores in {path} than in the log")
-        self.rows: list[Row] = [
-            {name: value for name, value in (row or {}).items() if name != _CORES} for row in rows
-        ]
+        run_of = {(row.get(_FIRST), row.get(_RUN)): job for job, row in by_job.items()}
+        for row in by_job.values():
+            run, first = row.pop(_RUN, 1), row.pop(_FIRST, None)
+            row.pop(_CORES, None)
+            if run > 1 and (first, run - 1) in run_of:
+                row[RUN_AFTER] = str(run_of[first, run - 1])
+        self.rows: list[Row] = [row or {} for row in rows]
 
     @property
     def gpus(self) -> NDArray[np.float64]:
@@ -69,7 +74,9 @@ def _read(path: str) -> dict[int, Row]:
         if name not in header:
             raise InputError(f"{path}:1: there is no column {name}: expected {', '.join(_NEEDED)}")
     parse: dict[int, tuple[str, Callable[[str], Any]]] = {
-        header.index(name): (name, int) for name in ("job", _CORES, *_NUMBERS) if name in header
+        header.index(name): (name, int)
+        for name in ("job", _CORES, _RUN, _FIRST, *_NUMBERS)
+        if name in header
     }
     if CHUNKS in header:
         parse[header.index(CHUNKS)] = CHUNKS, str

@@ -29,6 +29,8 @@ ORIGINAL_SUBMISSION = "original_submission_time"
 """The field of a submitted job with its recorded submission time, if it has one."""
 DEADLINE = "deadline"
 """The field of a submitted job with its deadline, if it has one."""
+RUN_AFTER = "run_after"
+"""The field of a later run of a job, such as a requeued one: the job that is the run before."""
 AFTER = "after"
 """The field of a submitted job with the jobs that it depends on, if there are any."""
 

@@ -105,6 +105,22 @@ def test_an_outage_takes_whole_nodes_away(tmp_path: Path) -> None:
     assert waits(run(write(tmp_path, jobs, held, PACKED + outage))) == {"1": 0, "2": 59}
 
 
+@pytest.mark.parametrize("backend", ["embedded", "socket"])
+def test_a_later_run_follows_the_run_before(backend: str, tmp_path: Path) -> None:
+    """The first run waits 100 s longer than recorded, so the second one cannot start at 50."""
+    jobs = "0 100 16 1\n0 100 16 1\n0 30 16 1\n50 30 4 1\n60 10 4 1\n"
+    header = TABLE.replace("\n", ",run,first_run\n")
+    rows = (
+        f"{job},,1,1,4,,,{run},{first}\n"
+        for job, run, first in [(1, 1, 1), (2, 1, 2), (3, 1, 3), (4, 2, 3), (5, 3, 3)]
+    )
+    arguments = write(tmp_path, jobs, "")
+    (tmp_path / "site_resources.csv").write_text(header + "".join(rows))
+    result = run(arguments, backend=backend)
+    starts = result.jobs.set_index("job_id")["starting_time"]
+    assert starts.round(3).to_dict() == {"1": 0, "2": 0, "3": 100, "4": 130, "5": 160}
+
+
 WRONG = [
     ("job,cores\n", "no column nodes"),
     (TABLE + "1,x,1,1,1,,\n", ":2: .*whole numbers"),
