@@ -264,7 +264,9 @@ def _choose_units(path: str, file: _MachineFile, nodes: _Nodes, packs: bool) -> 
             counts_gpus = _without_overlaps([not none for none in without], groups)
             units = ["gpu" if counts else "core" for counts in counts_gpus]
             pairs = zip(units, file.partitions, strict=True)
-            counted = [f"{unit}s of {table.name}" for unit, table in pairs]
+            counted = [
+                f"{'GPUs' if unit == 'gpu' else 'cores'} of {table.name}" for unit, table in pairs
+            ]
             notes.append(
                 "the policy does not place jobs by cores, GPUs and memory of nodes: it counts the "
                 + ", ".join(counted)

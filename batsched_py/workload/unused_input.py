@@ -8,7 +8,7 @@ from batsched_py.workload.grid_sites import HOME, GridSites
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import PARTITION, MachineDescription
-from batsched_py.workload.workload import WorkloadJob
+from batsched_py.workload.workload import RUN_AFTER, WorkloadJob
 
 RESERVATION = ("reserved_start", "reserved_end")
 """Fields of a job that asks for an advance reservation, in seconds of the log."""
@@ -45,7 +45,11 @@ def find_unused_in_jobs(
     """Return notes on fields of jobs that a run of ``users`` under ``policy`` does not use."""
     extras = [job.extra for job in jobs if job.extra]
     notes = []
-    follows = [job.think_time is not None for job in jobs if job.preceding_job is not None]
+    follows = [  # but later runs, which wait for the run before
+        job.think_time is not None
+        for job in jobs
+        if job.preceding_job is not None and RUN_AFTER not in job.extra
+    ]
     if follows and not follows_dependencies:
         notes.append(
             f"{len(follows)} jobs name a preceding job (field 17), {sum(follows)} of them a think "

@@ -87,7 +87,7 @@ def test_other_policies_count_gpus(policy: str, tmp_path: Path) -> None:
     packed = run(write(tmp_path, JOBS, HELD), scheduler=policy)
     counted = run(write(tmp_path, JOBS, HELD, COUNTED), scheduler=policy)
     assert waits(packed) == waits(counted)
-    assert any("counts the gpus of gpu, cores of cpu" in note for note in packed.notes)
+    assert any("counts the GPUs of gpu, cores of cpu" in note for note in packed.notes)
 
 
 def test_whole_nodes_are_held_whole(tmp_path: Path) -> None:
