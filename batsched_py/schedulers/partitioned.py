@@ -113,7 +113,7 @@ class Partitioned:
         """Return the lines that have lost jobs to limits in this pass; report that to policies."""
         hidden, self._admission.hidden = self._admission.hidden, []
         for job in hidden:
-            self._line_of(job).report("job_withdrawn", now, job)
+            self._line_of(job).report("job_hidden", now, job)
         places = {self._line_of(job).place for job in hidden}
         return [line for line in self._ordered if line.place in places]
 

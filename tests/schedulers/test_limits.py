@@ -159,7 +159,7 @@ class OwnList:
             if job.state is RUNNING:
                 self.jobs.remove(job)
 
-    def job_withdrawn(self, now: float, job: Job) -> None:
+    def job_hidden(self, now: float, job: Job) -> None:
         self.jobs.remove(job)
 
 

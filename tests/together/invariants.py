@@ -314,20 +314,32 @@ def check_partitions(world: World, machine: Machine, ran: Sequence[Row]) -> None
             if part.whole_nodes:
                 of_nodes = Counter(processor // machine.cores for processor in row.processors)
                 assert set(of_nodes.values()) == {machine.cores}
-        check_limits_of_users(limits, of_part)
+        most = {
+            name: limits.get(f"max_{name}_per_user", inf) for name in ("running_jobs", "processors")
+        }
+        check_use(of_part, "user", *most.values())
+    for of, per, resource, limit in machine.limits:
+        kind, _, name = of.partition(":")
+        bound = [
+            row
+            for row in ran
+            if not kind or name == (row.user if kind == "user" else f"p{partition_of[row.id]}")
+        ]
+        check_use(bound, per, **{resource: limit})
 
 
-def check_limits_of_users(limits: dict[str, int], ran: Sequence[Row]) -> None:
-    """No user runs more jobs, or uses more processors, than the partition allows."""
+def check_use(ran: Sequence[Row], per: str, jobs: float = inf, cpus: float = inf) -> None:
+    """These never run more jobs at a time, or use more processors: of each user, or all."""
     changes = [(row.start, 1, row) for row in ran if row.end > row.start]
     changes += [(row.end, -1, row) for row in ran if row.end > row.start]
     nb_jobs: Counter[str] = Counter()
     nb_processors: Counter[str] = Counter()
     for _, sign, row in sorted(changes, key=lambda change: change[:2]):
-        nb_jobs[row.user] += sign
-        nb_processors[row.user] += sign * len(row.processors)
-        assert nb_jobs[row.user] <= limits.get("max_running_jobs_per_user", inf)
-        assert nb_processors[row.user] <= limits.get("max_processors_per_user", inf)
+        whose = row.user if per == "user" else ""
+        nb_jobs[whose] += sign
+        nb_processors[whose] += sign * len(row.processors)
+        assert nb_jobs[whose] <= jobs
+        assert nb_processors[whose] <= cpus
 
 
 def check_never_idle(world: World, rows: Sequence[Row]) -> None:

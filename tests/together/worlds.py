@@ -104,6 +104,8 @@ class Machine:
     partitions: tuple[Partition, ...]
     outages: tuple[tuple[int, int, int, bool], ...]
     """Begin and end (seconds), the node, and whether it was planned."""
+    limits: tuple[tuple[str, str, str, int], ...] = ()
+    """Whose jobs count (``""``: all), for whom, jobs or cpus, and how many."""
 
     def processors(self, first: int, last: int) -> set[int]:
         """Return the processors of these nodes."""
@@ -120,6 +122,9 @@ class Machine:
         for begin, end, node, planned in self.outages:
             lines += ["[[outages]]", f"begin = {begin}", f"end = {end}"]
             lines += [f'nodes = "{node}"', f"planned = {planned}".lower()]
+        for of, per, resource, most in self.limits:
+            lines += ["[[limits]]", *([f'of = "{of}"'] if of else [])]
+            lines += [f'per = "{per}"', f"{resource} = {most}"]
         return "\n".join(lines)
 
 
@@ -323,7 +328,14 @@ def machines(draw: st.DrawFn, begins: int) -> Machine:
     for node in draw(st.lists(st.integers(0, count - 1), max_size=2, unique=True)):
         begin = begins + 10 * draw(st.integers(0, 100))
         outages.append((begin, begin + 10 * draw(st.integers(1, 60)), node, draw(st.booleans())))
-    return Machine(cores, count, tuple(partitions), tuple(outages))
+    limits = st.tuples(
+        st.sampled_from(["", "user:1", f"partition:p{len(partitions)}"]),
+        st.sampled_from(["user", "all"]),
+        st.sampled_from(["jobs", "cpus"]),
+        st.sampled_from([2, 4, 8]),
+    )
+    some = draw(st.lists(limits, max_size=2)) if draw(st.booleans()) else []
+    return Machine(cores, count, tuple(partitions), tuple(outages), tuple(some))
 
 
 @st.composite
