@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from batsched_py.errors import WorkloadError
 from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet, to_text
-from batsched_py.support.json_values import is_integer, quote
+from batsched_py.workload.node_shares import GPUS, MEMORY, read_amount
 
 if TYPE_CHECKING:
     from batsched_py.workload.processor_power import PowerGroups
@@ -88,13 +87,9 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
             return int(job.size)
         if resource == "cpus":
             return None if self.counts_gpus else int(job.size) // self.unit * self.cores
-        field = "gpus" if resource == "gpus" else "memory_mib"
-        held = job.extra.get(field)
-        if held is not None and not (is_integer(held) and held >= 0):
-            raise WorkloadError(
-                f"job {job.id}: {field} = {quote(held)}: expected a whole number, at least 0"
-            )
-        return held
+        field = GPUS if resource == "gpus" else MEMORY
+        known = job.extra.get(field) is not None
+        return read_amount(job.extra, field, 0, f"job {job.id}") if known else None
 
     @property
     def limits_users(self) -> bool:

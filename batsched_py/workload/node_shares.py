@@ -51,12 +51,12 @@ def read_shares(size: int, extra: Mapping[str, Any], biggest: Sequence[int], whe
         if total != size:
             raise WorkloadError(f"{where}: its chunks have {total} cores, but its size is {size}")
         return Demand(shares, exclusive)
-    gpus, memory = (_amount(extra, name, 0, where) for name in (GPUS, MEMORY))
+    gpus, memory = (read_amount(extra, name, 0, where) for name in (GPUS, MEMORY))
     least = max(
         ceil(wanted / most) if most else 1
         for wanted, most in zip((size, gpus, memory), biggest, strict=True)
     )
-    nodes = min(_amount(extra, NODES, 1, where) if NODES in extra else max(least, 1), size)
+    nodes = min(read_amount(extra, NODES, 1, where) if NODES in extra else max(least, 1), size)
     of_each = ceil(memory / nodes)
     bounds = sorted({0, size % nodes, gpus % nodes, nodes})
     shares = tuple(
@@ -71,7 +71,8 @@ def read_shares(size: int, extra: Mapping[str, Any], biggest: Sequence[int], whe
     return Demand(shares, exclusive)
 
 
-def _amount(extra: Mapping[str, Any], name: str, least: int, where: str) -> int:
+def read_amount(extra: Mapping[str, Any], name: str, least: int, where: str) -> int:
+    """Return a whole number among the fields of a job; raises :class:`WorkloadError`."""
     value = extra.get(name, least)
     if not is_integer(value) or not least <= value < 2**53:
         raise WorkloadError(
