@@ -7,14 +7,15 @@ job, and with the number of users, nodes and jobs that run at once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.accounting.log_rows import ALLOCATED, PLACE_OF, RUN_TIME, START, LogRows
+from batsched_py.accounting.import_options import KEEP, ImportOptions
+from batsched_py.accounting.job_runs import EXTRAS, NODE_NAMES, RUN_TIME, START
+from batsched_py.accounting.log_rows import ALLOCATED, PLACE_OF, LogRows
 from batsched_py.accounting.machine_draft import (
     MachineDraft,
     PartitionDraft,
@@ -23,19 +24,24 @@ from batsched_py.accounting.machine_draft import (
 )
 from batsched_py.accounting.machine_use import MachineUse, measure_use
 from batsched_py.accounting.names import Pseudonyms
-from batsched_py.accounting.seen_nodes import SeenNodes
+from batsched_py.accounting.node_file import read_nodes
+from batsched_py.accounting.node_shares import Share, make_chunks
+from batsched_py.accounting.records import Extras, JobRecord
+from batsched_py.accounting.resource_use import ResourceUse, measure_resources
+from batsched_py.accounting.seen_nodes import Run, SeenNodes
+from batsched_py.accounting.side_table import make_writer
 from batsched_py.accounting.site_time import SiteClock
-from batsched_py.accounting.sorted_records import SortedRows
+from batsched_py.accounting.sorted_records import Row, SortedRows
 from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
 from batsched_py.accounting.tally import Tally
 from batsched_py.errors import InputError, UsageError
 from batsched_py.files.csv_text import csv_of_rows
 from batsched_py.files.readers import STANDARD_INPUT, read_text
 from batsched_py.files.writers import encode_lines, keep_inputs, make_folder_of, whole_file
-from batsched_py.support.host_lists import MOST_NODES
+from batsched_py.support.host_lists import MOST_NODES, expand_nodes
 from batsched_py.units import HOUR
 from batsched_py.workload.logs.clock import parse_time_zone
-from batsched_py.workload.logs.swf import write_swf_to
+from batsched_py.workload.logs.swf import UNKNOWN, write_swf_to
 from batsched_py.workload.logs.swf_header import make_header_lines
 
 
@@ -45,6 +51,7 @@ class ImportFiles(NamedTuple):
     log: Path
     names: Path
     machine: Path
+    resources: Path
 
 
 class Imported(NamedTuple):
@@ -53,6 +60,7 @@ class Imported(NamedTuple):
     nb_jobs: int
     notes: list[str]
     draft: MachineDraft
+    use: ResourceUse
 
 
 def name_files(log: Path) -> ImportFiles:
@@ -60,9 +68,8 @@ def name_files(log: Path) -> ImportFiles:
     if not log.name.endswith((".swf", ".swf.gz")):
         raise UsageError(f"{log}: expected a name that ends with .swf or .swf.gz")
     stem = log.name.removesuffix(".gz").removesuffix(".swf")
-    return ImportFiles(
-        log, log.with_name(f"{stem}_names.csv"), log.with_name(f"{stem}_machine.toml")
-    )
+    ends = ("names.csv", "machine.toml", "resources.csv")
+    return ImportFiles(log, *(log.with_name(f"{stem}_{end}") for end in ends))
 
 
 def import_log(
@@ -77,16 +84,22 @@ def import_log(
     """
     files = name_files(log)
     inputs = [Path(path) for path in records if path != STANDARD_INPUT]
+    inputs += [] if options.nodes is None else [Path(options.nodes)]
     for file in files:
         keep_inputs(file, *inputs)
         make_folder_of(file)
     work = _Import(system, records, options)
     work.read()
-    imported = work.summed_up()
+    imported = work.summed_up(files.resources.name)
     with ExitStack() as stack:
+        table_part = stack.enter_context(whole_file(files.resources))
         log_part = stack.enter_context(whole_file(files.log))
-        lines = work.rows.log_lines()
-        write_swf_to(log_part, work.header(imported), lines, packed=log.suffix == ".gz")
+        with open(
+            table_part, "w", encoding="utf-8", errors="backslashreplace", newline=""
+        ) as table:
+            write = make_writer(table, work.had_whole_nodes, each_run=options.runs == KEEP)
+            lines = work.rows.log_lines(write)
+            write_swf_to(log_part, work.header(imported), lines, packed=log.suffix == ".gz")
         names_part = stack.enter_context(whole_file(files.names))
         names_part.write_text(work.names_table(), encoding="utf-8", newline="")
         machine_part = stack.enter_context(whole_file(files.machine))
@@ -107,10 +120,11 @@ class _Import:
         salt = options.salt if file is None else read_text(file).strip()
         pseudonyms = None if salt is None else Pseudonyms(salt)
         self.tally = Tally(skip_bad_lines=options.skip_bad_lines, show_values=salt is None)
-        self.rows = LogRows(self.tally, pseudonyms, job_names=options.job_names)
+        self.rows = LogRows(self.tally, pseudonyms, job_names=options.job_names, runs=options.runs)
+        self._site = {} if options.nodes is None else read_nodes(options.nodes)
         self._clock = SiteClock(options.zone_of_records, self.tally)
         self._partition = PLACE_OF[system.partitions]
-        self._seen = SeenNodes()
+        self._seen = SeenNodes({})
         self._partitions: dict[int, PartitionDraft] = defaultdict(PartitionDraft)
         """What the jobs of each partition were like, by the place of its name."""
         self._use = MachineUse()
@@ -121,34 +135,76 @@ class _Import:
         """Read the records; raises :class:`InputError` if there is no job among them."""
         lines = RecordLines(self.records, self.tally)
         nb_jobs = 0
-        for job in self.system(lines, self._clock, self.options):
-            row = self.rows.add(job)
+        system = self.system(lines, self._clock, self.options)
+        for job in system:
+            if self._site and job.extras.exclusive and job.start >= 0:
+                self._hold_whole_nodes(job)
+            self.rows.add(job)
             if 0 < job.allocated < job.requested:
                 self.tally.noted["jobs had fewer processors than they requested"] += 1
-            if job.start >= 0:
-                self._seen.see(row[self._partition], job.node_names, job.allocated, job.nodes)
             nb_jobs += 1
         if not nb_jobs:
             more = f" and {len(self.records) - 1} more files" if len(self.records) > 1 else ""
             found = "; ".join(self.tally.notes()) or f"{self.tally.lines} lines"
             raise InputError(f"{self.records[0]}{more}: there are no jobs in it: {found}")
+        has_parts = not (self.options.in_nodes or self.options.cores_per_node)
+        self._seen = SeenNodes(self._site, system.cores_of_gpu, chunks=has_parts)
 
-    def summed_up(self) -> Imported:
-        """Go through the jobs once, and through the runs in order of their starts."""
+    def _hold_whole_nodes(self, job: JobRecord) -> None:
+        """Let a job with its nodes alone hold all that the site says they have, but memory."""
+        try:
+            sizes = {name: self._site[name] for name in expand_nodes(job.node_names)}
+        except (KeyError, ValueError):
+            return
+        cores, gpus = (sum(size[at] for size in sizes.values()) for at in (0, 1))
+        if not sizes or job.extras.cores >= cores:
+            return
+        self.tally.noted["jobs had whole nodes: all cores and GPUs that the site says"] += 1
+        memory = job.extras.memory / len(sizes) if job.extras.memory > 0 else UNKNOWN
+        shares = {name: Share(size.cores, size.gpus, memory) for name, size in sizes.items()}
+        job.node_names, chunks = make_chunks(shares)
+        job.extras = job.extras._replace(cores=cores, gpus=gpus, chunks=chunks)
+        if not self.options.in_nodes:
+            job.allocated = cores
+
+    def summed_up(self, table: str) -> Imported:
+        """Go through the jobs, and through the runs in order of their starts.
+
+        ``table`` is the name of the table of resources.
+        """
         runs = SortedRows()
-        nb_jobs = 0
-        for row in self.rows:
-            nb_jobs += 1
+        nb_runs = 0
+        fewer = self.rows.link_runs()
+        for row in self.rows.runs():
+            nb_runs += 1
             self._first = row[0] if self._first is None else self._first
             self._last = max(self._last, row[0])
             if row[START] >= 0:
                 end, size = row[START] + row[RUN_TIME], max(row[ALLOCATED], 0)
-                self._partitions[row[self._partition]].add(row)
-                runs.add((row[START], end, size, row[self._partition], row[0]))
-        self.rows.count_repeated(nb_jobs)
-        self._use = measure_use(runs, self.options.outage_hours * HOUR)
+                partition = row[self._partition]
+                self._partitions[partition].add(row)
+                runs.add((row[START], end, size, partition, row[0], row[NODE_NAMES], row[EXTRAS]))
+        self.rows.count_repeated(nb_runs)
+        self._use = measure_use(self._seeing(runs), self.options.outage_hours * HOUR)
         draft = self._draft()
-        return Imported(nb_jobs, list(self._notes(draft)), draft)
+        use = measure_resources(map(Run._make, runs), self._seen)
+        draft.resources = table if use.has_resources else ""
+        return Imported(nb_runs - fewer, list(self._notes(draft, use)), draft, use)
+
+    def _seeing(self, runs: Iterable[Row]) -> Iterator[Run]:
+        for run in map(Run._make, runs):
+            self._seen.see(run)
+            yield run
+
+    def had_whole_nodes(self, held: Extras, nodes: str) -> bool:
+        """Return whether a job had all cores of its nodes, as their sizes are known."""
+        got_more = 0 < held.requested_cores < held.cores
+        if not (got_more or self._site):
+            return False
+        capacity = self._seen.capacity(nodes)
+        if capacity is None or not 0 < capacity[0] <= held.cores:
+            return False
+        return got_more or all(name in self._site for name in expand_nodes(nodes))
 
     def _draft(self) -> MachineDraft:
         names = self.rows.names[self.system.partitions]
@@ -164,7 +220,7 @@ class _Import:
             second_0=self._first or 0,
         )
 
-    def _notes(self, draft: MachineDraft) -> Iterator[str]:
+    def _notes(self, draft: MachineDraft, use: ResourceUse) -> Iterator[str]:
         options = self.options
         yield from self.system.rules
         if options.from_eligible:
@@ -192,38 +248,47 @@ class _Import:
                 f"the drafted machine lacks the nodes of lists that could not be read or have more "
                 f"than {MOST_NODES:,} nodes ({self._seen.unread})"
             )
+        yield from self._site_notes()
+        yield from use.notes()
         yield from self.tally.notes()
 
-    def _nb_processors(self, draft: MachineDraft) -> int:
-        """Return MaxProcs: as given, else that of the named nodes, or the most in use at once."""
-        named = draft.nb_processors if draft.knows_nodes else 1
-        return self.options.max_processors or max(named, self._use.most)
+    def _site_notes(self) -> Iterator[str]:
+        """Yield how the nodes of the records differ from those of the file of nodes."""
+        if not self._site:
+            return
+        sizes = self._seen.sizes
+        for nb, what in (
+            (len(sizes.keys() - self._site.keys()), "the file of nodes lacks nodes: as seen"),
+            (len(self._site.keys() - sizes.keys()), "no job ran on nodes of the file: left out"),
+            (self._seen.count_exceeded(), "more was held at once than the file says of nodes"),
+        ):
+            if nb:
+                yield f"{what} ({nb})"
 
     def _processors_rule(self, draft: MachineDraft) -> Iterator[str]:
         most, given = self._use.most, self.options.max_processors
-        size = self._nb_processors(draft)
-        if given is not None:
-            yield f"MaxProcs was given; at most {most} processors were in use at once"
-            if given < most:
-                yield f"MaxProcs is less than the processors in use at once ({most}): check both"
-        elif size > most:
-            yield (
-                "MaxProcs is the number of processors of the nodes in the records; at most "
-                f"{most} processors were in use at once"
-            )
-        else:
-            yield "MaxProcs is the largest number of processors in use at once"
-        if draft.nb_processors != size:
+        if given is None:
+            what = "of the drafted machine"
+            if draft.nb_processors == most:
+                what += ", the largest number in use at once"
+            yield f"MaxProcs is the number of processors {what}"
+            if draft.nb_processors > most:
+                yield f"at most {most} processors were in use at once"
+            return
+        yield f"MaxProcs was given; at most {most} processors were in use at once"
+        if given < most:
+            yield f"MaxProcs is less than the processors in use at once ({most}): check both"
+        if draft.nb_processors != given:
             why = "" if draft.knows_nodes else ", which are guessed"
             yield (
-                f"MaxProcs is {size}; the drafted machine has {draft.nb_processors} processors: "
+                f"MaxProcs is {given}; the drafted machine has {draft.nb_processors} processors: "
                 f"correct its nodes{why}, or set max_processors"
             )
 
     def header(self, imported: Imported) -> list[str]:
         """Return the header of the log."""
         names, options = self.rows.names, self.options
-        nb_processors = self._nb_processors(imported.draft)
+        nb_processors = options.max_processors or imported.draft.nb_processors
         first, last_end = self._first or 0, self._use.last_end
         return make_header_lines(
             nb_jobs=imported.nb_jobs,

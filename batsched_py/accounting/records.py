@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from math import isnan
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import msgspec
 
@@ -18,6 +18,43 @@ from batsched_py.workload.logs.swf import UNKNOWN
 
 NO_VALUES = frozenset(("", "(null)", "NULL", r"\N", "None", "Unknown", "N/A", "n/a"))
 """What programs write where they know nothing."""
+
+
+class Extras(NamedTuple):
+    """The values of a record that have no field in a log; -1 and "" are unknown.
+
+    Amounts are of the whole job, memory in MiB. Of a job that never ran, ``cores``, ``nodes``,
+    ``gpus`` and ``memory`` are what it requested.
+    """
+
+    site_id: str = ""
+    cores: int = UNKNOWN
+    nodes: int = UNKNOWN
+    gpus: int = UNKNOWN
+    memory: int = UNKNOWN
+    gpu_type: str = ""
+    chunks: str = ""
+    """Amounts of its nodes in their order, see :func:`~.node_shares.make_chunks`."""
+    exclusive: bool = False
+    requested_cores: int = UNKNOWN
+    requested_memory: int = UNKNOWN
+    requested_gpus: int = UNKNOWN
+    billing: int = UNKNOWN
+    reason: str = ""
+    reservation: str = ""
+    eligible: int = UNKNOWN
+    """Seconds after its submission, if it could not start before."""
+    ended_by: str = ""
+    """``preempted``, ``requeued``, ``node`` (its failure) or ``resized``."""
+    restarts: int = 0
+    is_special: bool = False
+    """Whether it held shards or licences, or was a component of a job."""
+    run: int = 1
+    runs: int = 1
+    """Runs of the job, this one is the ``run``-th."""
+
+
+NO_EXTRAS = Extras()
 
 
 class JobRecord(msgspec.Struct, gc=False):
@@ -54,6 +91,7 @@ class JobRecord(msgspec.Struct, gc=False):
     """Which numbered the job: another may have given the same number."""
     node_names: str = ""
     """As the system writes sets of nodes; equal texts are equal sets."""
+    extras: Extras = NO_EXTRAS
 
 
 CORRECT = "correct the line, or export the records again"

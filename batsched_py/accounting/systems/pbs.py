@@ -14,7 +14,9 @@ from math import ceil
 from typing import NamedTuple
 
 from batsched_py.accounting.import_options import ImportOptions
+from batsched_py.accounting.node_shares import Share, make_chunks
 from batsched_py.accounting.records import (
+    Extras,
     JobRecord,
     MalformedRecordError,
     clean_name,
@@ -40,6 +42,7 @@ _KEY = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
 _CPUS = re.compile(r"[:+(]ncpus=(\d{1,8})", re.ASCII)
 _SLOTS = re.compile(r"(\d{1,8})(?:-(\d{1,8})|\*(\d{1,8}))?", re.ASCII)
 _CHUNK_CPUS = re.compile(r"(?:^|:)(?:ncpus|ppn)=(\d{1,8})(?=:|$)", re.ASCII)
+_CHUNK_GPUS = re.compile(r"(?:^|:)(?:ngpus|naccelerators|gpus)=(\d{1,8})(?=:|$)", re.ASCII)
 _CHUNKS = re.compile(r"(\d{1,8})(?=:|$)", re.ASCII)
 _END, _REQUEUE = "E", "R"
 _DELETED, _RAN = ("A", "D"), ("E", "R", "S")
@@ -91,7 +94,8 @@ class Pbs(AccountingSystem):
         if kind != _END and fields.get("start", "0") == "0":
             self._tally.dropped[f"records of type {kind}"] += 1
             return None
-        record = JobRecord(number, index, 0, cluster=server)
+        extras = Extras(site_id=job_id.partition(".")[0])
+        record = JobRecord(number, index, 0, cluster=server, extras=extras)
         self._set_times(record, fields, f"{year}-{month}-{day}T{time}")
         self._set_sizes(record, fields)
         self._set_status(record, fields, kind)
@@ -153,10 +157,13 @@ class Pbs(AccountingSystem):
         job.requested = self._count(job.requested, wanted_nodes)
         memory = parse_memory("mem", fields.get("Resource_List.mem", ""))
         job.requested_memory = divide_among(memory, max(job.requested, allocated))
+        shares = {} if cray else find_shares(fields, hosts)
+        names, chunks = make_chunks(shares)
+        self._set_extras(job, fields, memory, shares, allocated, nodes)
         if job.start < 0:
             return
         job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
-        job.node_names = ",".join(hosts)
+        job.node_names, job.extras = names, job.extras._replace(chunks=chunks)
         if cray:  # what was used is measured on the login node
             return
         cput = parse_length("cput", fields.get("resources_used.cput", ""))
@@ -165,13 +172,49 @@ class Pbs(AccountingSystem):
             parse_memory("mem", fields.get("resources_used.mem", "")), allocated
         )
 
+    def _set_extras(
+        self,
+        job: JobRecord,
+        fields: Mapping[str, str],
+        kilobytes: float,
+        shares: Mapping[str, Share],
+        allocated: int,
+        nodes: int,
+    ) -> None:
+        """Set what a job held, by the ``shares`` of its nodes, or requested."""
+        wanted = find_requested_gpus(fields)
+        requested = ceil(kilobytes / 1024) if kilobytes > 0 else UNKNOWN
+        cores, gpus, memory = find_requested_processors(fields), wanted, requested
+        if job.start >= 0:
+            cores = allocated
+            if self._options.in_nodes:
+                cores = int(sum(share.cores for share in shares.values())) or UNKNOWN
+            if fields.get("exec_vnode") and shares:
+                known = [share.memory for share in shares.values() if share.memory >= 0]
+                gpus = int(sum(share.gpus for share in shares.values()))
+                memory = ceil(sum(known)) if known else requested
+        run_count = fields.get("run_count", "")
+        job.extras = job.extras._replace(
+            cores=cores or UNKNOWN,
+            nodes=nodes or UNKNOWN,
+            gpus=gpus,
+            memory=memory,
+            gpu_type=clean_name(fields.get("Resource_List.accelerator_model", "")),
+            exclusive=fields.get("Resource_List.place", "").find("excl") >= 0,
+            requested_cores=find_requested_processors(fields),
+            requested_memory=requested,
+            requested_gpus=wanted if gpus < 0 else max(wanted, 0),
+            restarts=max(0, int(run_count) - 1) if run_count.isdecimal() else 0,
+        )
+
     def _set_status(self, job: JobRecord, fields: Mapping[str, str], kind: str) -> None:
         exit_status = fields.get("Exit_status", "")
         if exit_status and not _EXIT.fullmatch(exit_status):
             refuse("Exit_status", exit_status, "a whole number")
         if kind == _REQUEUE:
-            self._tally.noted["runs of jobs that were requeued: each run is a job"] += 1
             job.status = FAILED
+            if job.start >= 0:
+                job.extras = job.extras._replace(ended_by="requeued")
         elif exit_status:
             job.status = COMPLETED if int(exit_status) == 0 else FAILED
 
@@ -239,6 +282,44 @@ def _slots(exec_host: str, text: str) -> int:
     return number
 
 
+def find_shares(fields: Mapping[str, str], hosts: Mapping[str, int]) -> dict[str, Share]:
+    """Return what a job held of each node: by exec_vnode, or the processors of its ``hosts``.
+
+    Several vnodes in parentheses are a node. Its name is that in exec_host, where both have as many
+    nodes.
+    """
+    text = fields.get("exec_vnode", "")
+    if "ncpus" not in text:
+        return {host: Share(cpus) for host, cpus in hosts.items()}
+    groups = text.strip("() ").split(")+(") if "(" in text else text.split("+")
+    names = [part.strip("() ").partition("/")[0] for part in fields.get("exec_host", "").split("+")]
+    if len(names) != len(groups):
+        names = [group.partition(":")[0].partition("[")[0] for group in groups]
+    shares: dict[str, Share] = {}
+    for name, group in zip(names, groups, strict=True):
+        cores, gpus, memory = shares.get(name, Share(0))
+        for vnode in group.split("+"):
+            amounts = dict(pair.partition("=")[::2] for pair in vnode.split(":")[1:])
+            cores += max(parse_count("ncpus", amounts.get("ncpus", "")), 0)
+            named = amounts.get("ngpus") or amounts.get("naccelerators", "")
+            gpus += max(parse_count("ngpus", named), 0)
+            if (kilobytes := parse_memory("mem", amounts.get("mem", ""))) >= 0:
+                memory = max(memory, 0) + kilobytes / 1024
+        shares[name] = Share(cores, gpus, memory)
+    return shares
+
+
+def find_requested_gpus(fields: Mapping[str, str]) -> int:
+    """Return the number of GPUs that a job requested, -1 if its record has none.
+
+    The largest of ngpus, naccelerators and the sum of select counts.
+    """
+    listed = [fields.get(f"Resource_List.{key}", "") for key in ("ngpus", "naccelerators")]
+    chunks = [fields.get(f"Resource_List.{key}", "") for key in ("select", "nodes")]
+    counts = [_in_chunks(text, _CHUNK_GPUS, 0) or UNKNOWN for text in chunks]
+    return max([*counts, *(parse_count("ngpus", text) for text in listed)])
+
+
 class CraySize(NamedTuple):
     """A job's part of a Cray's compute nodes; -1 is unknown."""
 
@@ -288,12 +369,12 @@ def find_requested_processors(fields: Mapping[str, str]) -> int:
     return max(counts) if max(counts) > 0 else UNKNOWN
 
 
-def _in_chunks(text: str) -> int:
-    """Return the processors in ``2:ncpus=8+1:ncpus=4`` and ``2:ppn=6+node7#shared``."""
+def _in_chunks(text: str, amount: re.Pattern[str] = _CHUNK_CPUS, default: int = 1) -> int:
+    """Return the processors in ``2:ncpus=8+1:ncpus=4`` and ``2:ppn=6+node7#shared``, or GPUs."""
     number = 0
     for chunk in text.partition("#")[0].split("+"):
-        chunks, cpus = _CHUNKS.match(chunk), _CHUNK_CPUS.search(chunk)
-        number += (int(chunks[1]) if chunks else 1) * (int(cpus[1]) if cpus else 1)
+        chunks, found = _CHUNKS.match(chunk), amount.search(chunk)
+        number += (int(chunks[1]) if chunks else 1) * (int(found[1]) if found else default)
     if number > MOST_PROCESSORS:
         refuse("Resource_List", text, f"at most {MOST_PROCESSORS} processors")
     return number
