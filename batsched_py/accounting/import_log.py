@@ -10,10 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
+from math import ceil, inf
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
-from batsched_py.accounting.import_options import KEEP, ImportOptions
+from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.job_runs import EXTRAS, NODE_NAMES, RUN_TIME, START
 from batsched_py.accounting.log_rows import ALLOCATED, PLACE_OF, LogRows
 from batsched_py.accounting.machine_draft import (
@@ -25,11 +26,11 @@ from batsched_py.accounting.machine_draft import (
 from batsched_py.accounting.machine_use import MachineUse, measure_use
 from batsched_py.accounting.names import Pseudonyms
 from batsched_py.accounting.node_file import read_nodes
-from batsched_py.accounting.node_shares import Share, make_chunks
+from batsched_py.accounting.node_lists import make_chunks
 from batsched_py.accounting.records import Extras, JobRecord
-from batsched_py.accounting.resource_use import ResourceUse, measure_resources
+from batsched_py.accounting.resource_use import ResourceUse
 from batsched_py.accounting.seen_nodes import Run, SeenNodes
-from batsched_py.accounting.side_table import make_writer
+from batsched_py.accounting.side_table import HEADER, make_line
 from batsched_py.accounting.site_time import SiteClock
 from batsched_py.accounting.sorted_records import Row, SortedRows
 from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
@@ -41,7 +42,7 @@ from batsched_py.files.writers import encode_lines, keep_inputs, make_folder_of,
 from batsched_py.support.host_lists import MOST_NODES, expand_nodes
 from batsched_py.units import HOUR
 from batsched_py.workload.logs.clock import parse_time_zone
-from batsched_py.workload.logs.swf import UNKNOWN, write_swf_to
+from batsched_py.workload.logs.swf import write_swf_to
 from batsched_py.workload.logs.swf_header import make_header_lines
 
 
@@ -94,11 +95,8 @@ def import_log(
     with ExitStack() as stack:
         table_part = stack.enter_context(whole_file(files.resources))
         log_part = stack.enter_context(whole_file(files.log))
-        with open(
-            table_part, "w", encoding="utf-8", errors="backslashreplace", newline=""
-        ) as table:
-            write = make_writer(table, work.had_whole_nodes, each_run=options.runs == KEEP)
-            lines = work.rows.log_lines(write)
+        with open(table_part, "w", encoding="utf-8", newline="") as table:
+            lines = work.lines(table)
             write_swf_to(log_part, work.header(imported), lines, packed=log.suffix == ".gz")
         names_part = stack.enter_context(whole_file(files.names))
         names_part.write_text(work.names_table(), encoding="utf-8", newline="")
@@ -148,7 +146,7 @@ class _Import:
             found = "; ".join(self.tally.notes()) or f"{self.tally.lines} lines"
             raise InputError(f"{self.records[0]}{more}: there are no jobs in it: {found}")
         has_parts = not (self.options.in_nodes or self.options.cores_per_node)
-        self._seen = SeenNodes(self._site, system.cores_of_gpu, chunks=has_parts)
+        self._seen = SeenNodes(self._site, system.cores_of_gpu, has_chunks=has_parts)
 
     def _hold_whole_nodes(self, job: JobRecord) -> None:
         """Let a job with its nodes alone hold all that the site says they have, but memory."""
@@ -157,13 +155,14 @@ class _Import:
         except (KeyError, ValueError):
             return
         cores, gpus = (sum(size[at] for size in sizes.values()) for at in (0, 1))
-        if not sizes or job.extras.cores >= cores:
+        held = job.extras
+        if not sizes or held.cores >= cores:
             return
-        self.tally.noted["jobs had whole nodes: all cores and GPUs that the site says"] += 1
-        memory = job.extras.memory / len(sizes) if job.extras.memory > 0 else UNKNOWN
-        shares = {name: Share(size.cores, size.gpus, memory) for name, size in sizes.items()}
+        self.tally.noted["jobs had nodes alone: they hold all cores and GPUs of them"] += 1
+        memory = ceil(max(held.memory_mib, 0) / len(sizes))
+        shares = {name: (size.cores, size.gpus, memory) for name, size in sizes.items()}
         job.node_names, chunks = make_chunks(shares)
-        job.extras = job.extras._replace(cores=cores, gpus=gpus, chunks=chunks)
+        job.extras = held._replace(cores=cores, gpus=gpus, chunks=chunks)
         if not self.options.in_nodes:
             job.allocated = cores
 
@@ -187,7 +186,7 @@ class _Import:
         self.rows.count_repeated(nb_runs)
         self._use = measure_use(self._seeing(runs), self.options.outage_hours * HOUR)
         draft = self._draft()
-        use = measure_resources(map(Run._make, runs), self._seen)
+        use = ResourceUse(map(Run._make, runs), self._seen)
         draft.resources = table if use.has_resources else ""
         return Imported(nb_runs - fewer, list(self._notes(draft, use)), draft, use)
 
@@ -196,15 +195,21 @@ class _Import:
             self._seen.see(run)
             yield run
 
-    def had_whole_nodes(self, held: Extras, nodes: str) -> bool:
-        """Return whether a job had all cores of its nodes, as their sizes are known."""
-        got_more = 0 < held.requested_cores < held.cores
-        if not (got_more or self._site):
-            return False
-        capacity = self._seen.capacity(nodes)
-        if capacity is None or not 0 < capacity[0] <= held.cores:
-            return False
-        return got_more or all(name in self._site for name in expand_nodes(nodes))
+    def lines(self, table: IO[str]) -> Iterator[list[int]]:
+        """Return the lines of the log; while they are gone through, the ``table`` is written.
+
+        A job that got all cores of its nodes, and more than it requested, had whole nodes; so had
+        one that got all cores by the file of nodes.
+        """
+
+        def write(number: int, nodes: str, held: Extras) -> None:
+            if self._site or 0 < held.requested_cores < held.cores:
+                all_cores = (self._seen.capacity(nodes) or (inf,))[0]
+                held = held._replace(exclusive="1") if held.cores >= all_cores else held
+            table.write(make_line(number, held))
+
+        table.write(HEADER)
+        return self.rows.log_lines(write)
 
     def _draft(self) -> MachineDraft:
         names = self.rows.names[self.system.partitions]
@@ -248,22 +253,10 @@ class _Import:
                 f"the drafted machine lacks the nodes of lists that could not be read or have more "
                 f"than {MOST_NODES:,} nodes ({self._seen.unread})"
             )
-        yield from self._site_notes()
+        if self._site:
+            yield from (f"{what} ({nb})" for what, nb in self._seen.site_notes().items() if nb)
         yield from use.notes()
         yield from self.tally.notes()
-
-    def _site_notes(self) -> Iterator[str]:
-        """Yield how the nodes of the records differ from those of the file of nodes."""
-        if not self._site:
-            return
-        sizes = self._seen.sizes
-        for nb, what in (
-            (len(sizes.keys() - self._site.keys()), "the file of nodes lacks nodes: as seen"),
-            (len(self._site.keys() - sizes.keys()), "no job ran on nodes of the file: left out"),
-            (self._seen.count_exceeded(), "more was held at once than the file says of nodes"),
-        ):
-            if nb:
-                yield f"{what} ({nb})"
 
     def _processors_rule(self, draft: MachineDraft) -> Iterator[str]:
         most, given = self._use.most, self.options.max_processors

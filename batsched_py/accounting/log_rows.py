@@ -7,7 +7,7 @@ from heapq import heappop, heappush, merge
 from itertools import chain, pairwise
 
 from batsched_py.accounting.import_options import KEEP
-from batsched_py.accounting.job_runs import EXTRAS, RUN_TIME, START, SUBMIT, JobRuns
+from batsched_py.accounting.job_runs import EXTRAS, RUN_TIME, START, SUBMIT, link_runs
 from batsched_py.accounting.names import Names, Pseudonyms
 from batsched_py.accounting.records import Extras, JobRecord, hash_cluster
 from batsched_py.accounting.sorted_records import Row, SortedRows
@@ -26,12 +26,7 @@ class LogRows:
     """Collects a row for each job: Unix times, and each name as its index in :class:`Names`."""
 
     def __init__(
-        self,
-        tally: Tally,
-        pseudonyms: Pseudonyms | None,
-        *,
-        job_names: bool,
-        runs: str = KEEP,
+        self, tally: Tally, pseudonyms: Pseudonyms | None, *, job_names: bool, runs: str = KEEP
     ) -> None:
         self.names = {
             field: Names(field, pseudonyms if field in ANONYMOUS else None) for field in NAMED
@@ -41,8 +36,9 @@ class LogRows:
         self._rows = SortedRows()
         self._again: set[tuple[int, int, int]] = set()
         """The numbers of the jobs that may have run more than once."""
-        self._linked = JobRuns(tally, runs)
-        self._each_run = runs == KEEP
+        self._mode = runs
+        self._linked = self._joined = SortedRows()
+        """The runs of these jobs, and what is a job of the log."""
 
     def add(self, job: JobRecord) -> Row:
         """Add a job; returns its row.
@@ -80,24 +76,25 @@ class LogRows:
     def _without_names(self, extras: Extras) -> Extras:
         assert self._pseudonyms is not None
         name = extras.reservation and self._pseudonyms.make("reservation", extras.reservation)
-        return extras._replace(site_id="", reservation=name)
+        return extras._replace(id="", reservation=name)
 
     def link_runs(self) -> int:
         """Find the runs of jobs that ran more than once; call it after the last record.
 
         Returns by how many the jobs are fewer than the runs.
         """
-        if self._again:
-            self._linked.link(row for row in _runs(self._rows) if row[1:START] in self._again)
-        return 0 if self._each_run else self._linked.runs.nb_rows - self._linked.jobs.nb_rows
+        rows = (row for row in _runs(self._rows) if row[1:START] in self._again)
+        self._linked, jobs = link_runs(rows if self._again else (), self._mode, self._tally)
+        self._joined = self._linked if self._mode == KEEP else jobs
+        return self._linked.nb_rows - self._joined.nb_rows
 
     def __iter__(self) -> Iterator[Row]:
         """Yield each job once, in order of submission, then of the site's numbers."""
-        return self.runs() if self._each_run else self._ordered(self._linked.jobs)
+        return self._ordered(self._joined)
 
     def runs(self) -> Iterator[Row]:
         """Yield each run once, in order of submission, then of the site's numbers."""
-        return self._ordered(self._linked.runs)
+        return self._ordered(self._linked)
 
     def _ordered(self, linked: SortedRows) -> Iterator[Row]:
         rows = _runs(self._rows)
@@ -111,13 +108,11 @@ class LogRows:
         if repeated := self._rows.nb_rows - nb_rows:
             self._tally.dropped["repeated records, for example where exports overlap"] += repeated
 
-    def log_lines(
-        self, write_extras: Callable[[int, int, Row], None] | None = None
-    ) -> Iterator[list[int]]:
+    def log_lines(self, write: Callable[[int, str, Extras], None]) -> Iterator[list[int]]:
         """Yield the 18 fields of each job, numbered from 1; second 0 is the first submission.
 
-        A later run of a job has the run before as its preceding job. ``write_extras`` gets the
-        number of each job, that of its first run, and its row.
+        A later run of a job has the run before as its preceding job. ``write`` gets the number of
+        each job, the text of its nodes and its further values.
         """
         numbers = [names.numbers() for names in self.names.values()]
         first: int | None = None
@@ -125,19 +120,18 @@ class LogRows:
         """Numbers of the first and the last run, and the end of that, of jobs that run again."""
         for job_number, row in enumerate(self, start=1):
             submit, _, _, _, start, run_time, allocated, requested, requested_time, *others = row
-            cpu, memory, requested_memory, status, *places, _, withdrawn, _, extras = others
+            cpu, memory, requested_memory, status, *places, _, withdrawn, nodes, extras = others
             first = submit if first is None else first
             left = start if start >= 0 else withdrawn
             first_run, preceding, think_time = job_number, UNKNOWN, UNKNOWN
-            if self._each_run and extras.runs > 1:
+            if extras.runs > 1:
                 key = row[SUBMIT + 1 : START]
                 if extras.run > 1:
-                    first_run, preceding, end = open_jobs.pop(key)
+                    first_run, preceding, end = open_jobs.pop(key, (job_number, UNKNOWN, submit))
                     think_time = max(0, submit - end)
                 if extras.run < extras.runs:
                     open_jobs[key] = (first_run, job_number, start + run_time)
-            if write_extras is not None:
-                write_extras(job_number, first_run, row)
+            write(job_number, nodes, extras._replace(first_run=first_run))
             yield [
                 *(job_number, submit - first, left - submit if left >= 0 else UNKNOWN),
                 *(run_time, allocated, cpu, memory, requested, requested_time, requested_memory),

@@ -15,7 +15,7 @@ import msgspec
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME
 from batsched_py.accounting.machine_use import Gap, MachineUse
-from batsched_py.accounting.node_shares import fold_nodes
+from batsched_py.accounting.node_lists import fold_nodes
 from batsched_py.accounting.seen_nodes import SeenNodes
 from batsched_py.accounting.sorted_records import Row
 from batsched_py.processors.sets import ProcessorSet, to_text
@@ -32,8 +32,8 @@ class NodeGroup(msgspec.Struct):
     count: int
     cores: int
     gpus: int = 0
-    memory: int = UNKNOWN
-    """MiB of each."""
+    memory: int = 0
+    """MiB of each, 0 if it is unknown."""
     names: str = ""
     """At the site, if the records have them."""
     why: str = "guessed"
@@ -241,7 +241,7 @@ def draft_lines(draft: MachineDraft, system: str) -> Iterator[str]:
         yield f"cores = {group.cores}  # {group.why}"
         if group.gpus:
             yield f"gpus = {group.gpus}"
-        if group.memory > 0:
+        if group.memory:
             gib, odd = divmod(group.memory, 1024)
             yield f'memory = "{f"{group.memory} MiB" if odd else f"{gib} GiB"}"'
     for partition in draft.partitions:

@@ -10,16 +10,15 @@ from batsched_py.errors import InputError, UsageError, parameter
 from batsched_py.files.readers import is_file, read_toml
 from batsched_py.options.checked_values import Memory, convert
 from batsched_py.support.host_lists import expand_nodes
-from batsched_py.workload.logs.swf import UNKNOWN
 from batsched_py.workload.machine_description import Text
 
 
 class NodeSize(NamedTuple):
-    """The cores, GPUs and memory (MiB, -1 if unknown) of a node."""
+    """The cores, GPUs and memory (MiB, 0 if unknown) of a node."""
 
     cores: int
     gpus: int = 0
-    memory: int = UNKNOWN
+    memory: int = 0
 
 
 class _NodeTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -50,12 +49,12 @@ def read_nodes(path: str) -> dict[str, NodeSize]:
         raise UsageError(f"{parameter('nodes')} {path}: there is no such file")
     sizes: dict[str, NodeSize] = {}
     for number, table in enumerate(convert(read_toml(path), _NodeFile, path).nodes, 1):
-        memory = UNKNOWN if table.memory is None else table.memory
-        for name in expand_nodes(table.names):
-            if name in sizes:
-                raise InputError(
-                    f"{path}: nodes {number}: the node {name!r} is in the file twice: expected "
-                    "each node once"
-                )
-            sizes[name] = NodeSize(table.cores, table.gpus, memory)
+        names = expand_nodes(table.names)
+        if twice := sizes.keys() & names:
+            raise InputError(
+                f"{path}: nodes {number}: the node {min(twice)!r} is in another table too: "
+                "expected each node once"
+            )
+        size = NodeSize(table.cores, table.gpus, table.memory or 0)
+        sizes.update(dict.fromkeys(names, size))
     return sizes

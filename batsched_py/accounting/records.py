@@ -21,40 +21,38 @@ NO_VALUES = frozenset(("", "(null)", "NULL", r"\N", "None", "Unknown", "N/A", "n
 
 
 class Extras(NamedTuple):
-    """The values of a record that have no field in a log; -1 and "" are unknown.
+    """The columns of the table of resources, and more of a record that a log has no field for.
 
-    Amounts are of the whole job, memory in MiB. Of a job that never ran, ``cores``, ``nodes``,
-    ``gpus`` and ``memory`` are what it requested.
+    -1 and "" are unknown. Amounts are of the whole job; of a job that never ran, ``cores``,
+    ``nodes``, ``memory_mib`` and ``gpus`` are what it requested.
     """
 
-    site_id: str = ""
+    id: str = ""
+    """At the site."""
+    run: int = 1
+    first_run: int = UNKNOWN
     cores: int = UNKNOWN
     nodes: int = UNKNOWN
+    memory_mib: int = UNKNOWN
     gpus: int = UNKNOWN
-    memory: int = UNKNOWN
     gpu_type: str = ""
     chunks: str = ""
-    """Amounts of its nodes in their order, see :func:`~.node_shares.make_chunks`."""
-    exclusive: bool = False
+    """Parts of its nodes in their order, see :func:`~.node_lists.make_chunks`."""
+    exclusive: str = ""
+    """``1`` if it had whole nodes."""
     requested_cores: int = UNKNOWN
-    requested_memory: int = UNKNOWN
+    requested_memory_mib: int = UNKNOWN
     requested_gpus: int = UNKNOWN
     billing: int = UNKNOWN
     reason: str = ""
     reservation: str = ""
-    eligible: int = UNKNOWN
-    """Seconds after its submission, if it could not start before."""
+    eligible_s: int = UNKNOWN
     ended_by: str = ""
-    """``preempted``, ``requeued``, ``node`` (its failure) or ``resized``."""
+    """``preempted``, ``requeued`` or ``node`` (its failure)."""
     restarts: int = 0
+    runs: int = 1
     is_special: bool = False
     """Whether it held shards or licences, or was a component of a job."""
-    run: int = 1
-    runs: int = 1
-    """Runs of the job, this one is the ``run``-th."""
-
-
-NO_EXTRAS = Extras()
 
 
 class JobRecord(msgspec.Struct, gc=False):
@@ -91,7 +89,7 @@ class JobRecord(msgspec.Struct, gc=False):
     """Which numbered the job: another may have given the same number."""
     node_names: str = ""
     """As the system writes sets of nodes; equal texts are equal sets."""
-    extras: Extras = NO_EXTRAS
+    extras: Extras = Extras()
 
 
 CORRECT = "correct the line, or export the records again"

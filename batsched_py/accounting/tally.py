@@ -75,7 +75,7 @@ class Tally:
             self.noted["jobs became eligible after their submission: submitted when eligible"] += 1
             job.submit = later[0]
         elif job.submit < later[0]:
-            job.extras = job.extras._replace(eligible=later[0] - job.submit)
+            job.extras = job.extras._replace(eligible_s=later[0] - job.submit)
             if job.start >= 0:
                 self.noted[
                     "jobs could not start when they were submitted (dependencies, begin times, "

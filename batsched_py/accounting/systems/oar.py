@@ -219,7 +219,7 @@ class Oar(AccountingSystem):
         if self._options.in_nodes:
             cores = parse_count("nb_resources", fields["resources"])
         job.extras = job.extras._replace(
-            site_id=fields["job_id"],
+            id=fields["job_id"],
             cores=cores or UNKNOWN,
             nodes=nodes or UNKNOWN,
             gpus=gpus,

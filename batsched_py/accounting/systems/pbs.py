@@ -14,7 +14,7 @@ from math import ceil
 from typing import NamedTuple
 
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.accounting.node_shares import Share, make_chunks
+from batsched_py.accounting.node_lists import make_chunks
 from batsched_py.accounting.records import (
     Extras,
     JobRecord,
@@ -43,6 +43,7 @@ _CPUS = re.compile(r"[:+(]ncpus=(\d{1,8})", re.ASCII)
 _SLOTS = re.compile(r"(\d{1,8})(?:-(\d{1,8})|\*(\d{1,8}))?", re.ASCII)
 _CHUNK_CPUS = re.compile(r"(?:^|:)(?:ncpus|ppn)=(\d{1,8})(?=:|$)", re.ASCII)
 _CHUNK_GPUS = re.compile(r"(?:^|:)(?:ngpus|naccelerators|gpus)=(\d{1,8})(?=:|$)", re.ASCII)
+_OF_PART = {"ncpus": 0, "ngpus": 1, "naccelerators": 1, "mem": 2}
 _CHUNKS = re.compile(r"(\d{1,8})(?=:|$)", re.ASCII)
 _END, _REQUEUE = "E", "R"
 _DELETED, _RAN = ("A", "D"), ("E", "R", "S")
@@ -94,7 +95,7 @@ class Pbs(AccountingSystem):
         if kind != _END and fields.get("start", "0") == "0":
             self._tally.dropped[f"records of type {kind}"] += 1
             return None
-        extras = Extras(site_id=job_id.partition(".")[0])
+        extras = Extras(id=job_id.partition(".")[0])
         record = JobRecord(number, index, 0, cluster=server, extras=extras)
         self._set_times(record, fields, f"{year}-{month}-{day}T{time}")
         self._set_sizes(record, fields)
@@ -151,60 +152,47 @@ class Pbs(AccountingSystem):
         wanted_nodes = parse_count("nodect", fields.get("Resource_List.nodect", "")) or UNKNOWN
         wanted_nodes = cray.nodes if cray else wanted_nodes
         nodes = len(hosts) or wanted_nodes
-        job.requested = cray.processors if cray else find_requested_processors(fields)
+        job.requested = wanted = cray.processors if cray else find_requested_processors(fields)
         allocated = cray.processors if cray else find_allocated_processors(fields, hosts)
         allocated = self._count(allocated, nodes)
         job.requested = self._count(job.requested, wanted_nodes)
         memory = parse_memory("mem", fields.get("Resource_List.mem", ""))
         job.requested_memory = divide_among(memory, max(job.requested, allocated))
-        shares = {} if cray else find_shares(fields, hosts)
-        names, chunks = make_chunks(shares)
-        self._set_extras(job, fields, memory, shares, allocated, nodes)
-        if job.start < 0:
+        parts = {} if cray else find_parts(fields, hosts)
+        names, chunks = make_chunks(parts)
+        cpus, gpus, mebibytes = (sum(part[at] for part in parts.values()) for at in range(3))
+        wanted_gpus = find_requested_gpus(fields)
+        wanted_memory = ceil(memory / 1024) if memory > 0 else UNKNOWN
+        run_count = fields.get("run_count", "")
+        ran = job.start >= 0
+        if parts and "exec_vnode" in fields:
+            wanted_gpus = max(wanted_gpus, 0)
+        else:
+            gpus = wanted_gpus
+        held = cpus if self._options.in_nodes else allocated
+        job.extras = job.extras._replace(
+            cores=(held if ran else wanted) or UNKNOWN,
+            nodes=nodes or UNKNOWN,
+            memory_mib=mebibytes if ran and mebibytes else wanted_memory,
+            gpus=gpus if ran else wanted_gpus,
+            gpu_type=clean_name(fields.get("Resource_List.accelerator_model", "")),
+            chunks=chunks if ran else "",
+            exclusive="1" if "excl" in fields.get("Resource_List.place", "") else "",
+            requested_cores=wanted,
+            requested_memory_mib=wanted_memory,
+            requested_gpus=wanted_gpus,
+            restarts=max(0, int(run_count) - 1) if run_count.isdecimal() else 0,
+        )
+        if not ran:
             return
         job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
-        job.node_names, job.extras = names, job.extras._replace(chunks=chunks)
+        job.node_names = names
         if cray:  # what was used is measured on the login node
             return
         cput = parse_length("cput", fields.get("resources_used.cput", ""))
         job.cpu_time = divide_among(cput, allocated)
         job.memory = divide_among(
             parse_memory("mem", fields.get("resources_used.mem", "")), allocated
-        )
-
-    def _set_extras(
-        self,
-        job: JobRecord,
-        fields: Mapping[str, str],
-        kilobytes: float,
-        shares: Mapping[str, Share],
-        allocated: int,
-        nodes: int,
-    ) -> None:
-        """Set what a job held, by the ``shares`` of its nodes, or requested."""
-        wanted = find_requested_gpus(fields)
-        requested = ceil(kilobytes / 1024) if kilobytes > 0 else UNKNOWN
-        cores, gpus, memory = find_requested_processors(fields), wanted, requested
-        if job.start >= 0:
-            cores = allocated
-            if self._options.in_nodes:
-                cores = int(sum(share.cores for share in shares.values())) or UNKNOWN
-            if fields.get("exec_vnode") and shares:
-                known = [share.memory for share in shares.values() if share.memory >= 0]
-                gpus = int(sum(share.gpus for share in shares.values()))
-                memory = ceil(sum(known)) if known else requested
-        run_count = fields.get("run_count", "")
-        job.extras = job.extras._replace(
-            cores=cores or UNKNOWN,
-            nodes=nodes or UNKNOWN,
-            gpus=gpus,
-            memory=memory,
-            gpu_type=clean_name(fields.get("Resource_List.accelerator_model", "")),
-            exclusive=fields.get("Resource_List.place", "").find("excl") >= 0,
-            requested_cores=find_requested_processors(fields),
-            requested_memory=requested,
-            requested_gpus=wanted if gpus < 0 else max(wanted, 0),
-            restarts=max(0, int(run_count) - 1) if run_count.isdecimal() else 0,
         )
 
     def _set_status(self, job: JobRecord, fields: Mapping[str, str], kind: str) -> None:
@@ -282,31 +270,29 @@ def _slots(exec_host: str, text: str) -> int:
     return number
 
 
-def find_shares(fields: Mapping[str, str], hosts: Mapping[str, int]) -> dict[str, Share]:
-    """Return what a job held of each node: by exec_vnode, or the processors of its ``hosts``.
+def find_parts(
+    fields: Mapping[str, str], hosts: Mapping[str, int]
+) -> dict[str, tuple[int, int, int]]:
+    """Return the cores, GPUs and MiB that a job had of each node, 0 if they are unknown.
 
-    Several vnodes in parentheses are a node. Its name is that in exec_host, where both have as many
-    nodes.
+    By exec_vnode, where several vnodes in parentheses are a node, with its name in exec_host; else
+    the processors of its ``hosts``.
     """
     text = fields.get("exec_vnode", "")
     if "ncpus" not in text:
-        return {host: Share(cpus) for host, cpus in hosts.items()}
+        return {host: (cpus, 0, 0) for host, cpus in hosts.items()}
     groups = text.strip("() ").split(")+(") if "(" in text else text.split("+")
     names = [part.strip("() ").partition("/")[0] for part in fields.get("exec_host", "").split("+")]
     if len(names) != len(groups):
-        names = [group.partition(":")[0].partition("[")[0] for group in groups]
-    shares: dict[str, Share] = {}
+        names = [re.split(r"[:\[]", group)[0] for group in groups]
+    parts: dict[str, list[float]] = {}
     for name, group in zip(names, groups, strict=True):
-        cores, gpus, memory = shares.get(name, Share(0))
-        for vnode in group.split("+"):
-            amounts = dict(pair.partition("=")[::2] for pair in vnode.split(":")[1:])
-            cores += max(parse_count("ncpus", amounts.get("ncpus", "")), 0)
-            named = amounts.get("ngpus") or amounts.get("naccelerators", "")
-            gpus += max(parse_count("ngpus", named), 0)
-            if (kilobytes := parse_memory("mem", amounts.get("mem", ""))) >= 0:
-                memory = max(memory, 0) + kilobytes / 1024
-        shares[name] = Share(cores, gpus, memory)
-    return shares
+        part = parts.setdefault(name, [0, 0, 0])
+        for key, value in re.findall(r":([^:=+]+)=([^:+]*)", group):
+            if key in _OF_PART:
+                count = parse_memory(key, value) / 1024 if key == "mem" else parse_count(key, value)
+                part[_OF_PART[key]] += max(count, 0)
+    return {name: (int(part[0]), int(part[1]), ceil(part[2])) for name, part in parts.items()}
 
 
 def find_requested_gpus(fields: Mapping[str, str]) -> int:

@@ -51,7 +51,6 @@ _ENDED_BY = {
     "PREEMPTED": "preempted",
     "REQUEUED": "requeued",
     "NODE_FAIL": "node",
-    "RESIZING": "resized",
 }
 _EXCLUSIVE = ("1", "YES", "TRUE", "NODE", "EXCLUSIVE")
 """Values of the column Exclusive; others share nodes, with jobs of their user at least."""
@@ -293,22 +292,23 @@ class Slurm(AccountingSystem):
             self._tally.noted["jobs asked for shards of GPUs: they count as no GPU"] += 1
         if has_licences := held.has_licences or requested.has_licences:
             self._tally.noted["jobs asked for licences: simulations have none"] += 1
+        is_alone = fields["exclusive"].upper() in _EXCLUSIVE or fields["oversubscribe"] == "NO"
         restarts = fields["restarts"]
         record.extras = Extras(
-            site_id=fields["job_id"],
+            id=fields["job_id"],
             cores=cpus,
             nodes=nodes if nodes > 0 else requested.nodes,
             gpus=gpus,
-            memory=held.memory if held.memory > 0 else memory,
+            memory_mib=held.memory if held.memory > 0 else memory,
             gpu_type=gpu_type,
-            exclusive=fields["exclusive"].upper() in _EXCLUSIVE or fields["oversubscribe"] == "NO",
+            exclusive="1" if is_alone else "",
             requested_cores=wanted,
-            requested_memory=requested.memory if requested.memory > 0 else memory,
+            requested_memory_mib=requested.memory if requested.memory > 0 else memory,
             requested_gpus=requested_gpus,
             billing=held.billing,
             reason=clean_name(fields["reason"]),
             reservation=clean_name(fields["reservation"]),
-            eligible=record.extras.eligible,
+            eligible_s=record.extras.eligible_s,
             ended_by=_ENDED_BY.get(state, "") if ran else "",
             restarts=int(restarts) if restarts.isdecimal() else 0,
             is_special=has_shards or has_licences or "+" in fields["job_id"],
