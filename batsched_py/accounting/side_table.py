@@ -23,6 +23,12 @@ def make_line(number: int, extras: Extras) -> str:
     return ",".join(map(_cell, (number, *extras[: len(_COLUMNS)]))) + "\n"
 
 
-@lru_cache(65536)
 def _cell(value: int | str) -> str:
-    return "" if value == UNKNOWN else quote_field(protect_cell(one_line(str(value))))
+    if isinstance(value, int):
+        return "" if value == UNKNOWN else str(value)
+    return _quoted(value) if value else ""
+
+
+@lru_cache(1024)
+def _quoted(text: str) -> str:
+    return quote_field(protect_cell(one_line(text)))
