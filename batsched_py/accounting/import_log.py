@@ -187,7 +187,7 @@ class _Import:
         self._use = measure_use(self._seeing(runs), self.options.outage_hours * HOUR)
         draft = self._draft()
         use = ResourceUse(map(Run._make, runs), self._seen)
-        draft.resources = table if use.has_resources else ""
+        draft.resources = table if use.has_resources and not self.options.in_nodes else ""
         return Imported(nb_runs - fewer, list(self._notes(draft, use)), draft, use)
 
     def _seeing(self, runs: Iterable[Row]) -> Iterator[Run]:
@@ -259,23 +259,17 @@ class _Import:
         yield from self.tally.notes()
 
     def _processors_rule(self, draft: MachineDraft) -> Iterator[str]:
-        most, given = self._use.most, self.options.max_processors
-        if given is None:
-            what = "of the drafted machine"
-            if draft.nb_processors == most:
-                what += ", the largest number in use at once"
-            yield f"MaxProcs is the number of processors {what}"
-            if draft.nb_processors > most:
-                yield f"at most {most} processors were in use at once"
-            return
-        yield f"MaxProcs was given; at most {most} processors were in use at once"
-        if given < most:
+        most, size, given = self._use.most, draft.nb_processors, self.options.max_processors
+        what = "the number of processors of the drafted machine" if given is None else "given"
+        at_once = f"; at most {most} processors were in use at once"
+        yield f"MaxProcs is {what}" + (at_once if given is not None or size > most else "")
+        if given is not None and given < most:
             yield f"MaxProcs is less than the processors in use at once ({most}): check both"
-        if draft.nb_processors != given:
+        if given not in (None, size):
             why = "" if draft.knows_nodes else ", which are guessed"
             yield (
-                f"MaxProcs is {given}; the drafted machine has {draft.nb_processors} processors: "
-                f"correct its nodes{why}, or set max_processors"
+                f"MaxProcs is {given}; the drafted machine has {size} processors: correct its "
+                f"nodes{why}, or set max_processors"
             )
 
     def header(self, imported: Imported) -> list[str]:

@@ -52,8 +52,12 @@ class LogRows:
                 "jobs had more processors than they requested: the log has those as requested"
             ] += 1
             requested = job.allocated
+        extras = job.extras
+        if self._pseudonyms is not None:
+            name = extras.reservation and self._pseudonyms.make("reservation", extras.reservation)
+            extras = extras._replace(id="", reservation=name)
         key = (job.number, job.index, hash_cluster(job.cluster))
-        if job.extras.restarts or job.extras.ended_by:
+        if extras.restarts or extras.ended_by:
             self._again.add(key)
         row = (
             *(submit, *key),
@@ -67,16 +71,10 @@ class LogRows:
             names["partition"].place(job.partition, submit),
             job.nodes,
             job.withdrawn,
-            job.node_names,
-            self._without_names(job.extras) if self._pseudonyms else job.extras,
+            *(job.node_names, extras),
         )
         self._rows.add(row)
         return row
-
-    def _without_names(self, extras: Extras) -> Extras:
-        assert self._pseudonyms is not None
-        name = extras.reservation and self._pseudonyms.make("reservation", extras.reservation)
-        return extras._replace(id="", reservation=name)
 
     def link_runs(self) -> int:
         """Find the runs of jobs that ran more than once; call it after the last record.

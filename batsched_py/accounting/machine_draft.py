@@ -6,7 +6,7 @@ The format is that of machine files, see :mod:`batsched_py.workload.machine_file
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from math import ceil, inf
 
@@ -16,7 +16,7 @@ from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME
 from batsched_py.accounting.machine_use import Gap, MachineUse
 from batsched_py.accounting.node_lists import fold_nodes
-from batsched_py.accounting.seen_nodes import SeenNodes
+from batsched_py.accounting.seen_nodes import SeenGroup, SeenNodes
 from batsched_py.accounting.sorted_records import Row
 from batsched_py.processors.sets import ProcessorSet, to_text
 from batsched_py.support.terminal_text import one_line
@@ -148,32 +148,25 @@ def draft_machine(
         second_0=second_0,
         zone=options.zone,
     )
+    groups = seen.groups()
     draft.knows_nodes = bool(named) and named.keys() <= seen.partitions
-    parts = _seen_parts(named, seen, options) if draft.knows_nodes else None
-    ranges: dict[int, list[range]] = defaultdict(list)
-    for group, nodes_of in parts or _guessed_parts(named, use, options):
-        _append(draft, ranges, group, nodes_of)
-    if (missing := use.most - draft.nb_processors) > 0:
-        cores = max(group.cores for group in draft.groups)
+    seen_parts = _seen_parts(named, groups, options) if draft.knows_nodes else None
+    parts = list(seen_parts or _guessed_parts(named, use, options))
+    counts = [group.count * (1 if options.in_nodes else group.cores) for group, _ in parts]
+    if (missing := use.most - sum(counts)) > 0:
+        cores = max(group.cores for group, _ in parts)
         count = ceil(missing / (1 if options.in_nodes else cores))
         why = "guessed: more were in use at once than the nodes that the records name have"
-        _append(draft, ranges, NodeGroup("", count, cores, why=why), dict.fromkeys(named, count))
+        parts.append((NodeGroup("", count, cores, why=why), dict.fromkeys(named, count)))
+    ranges: dict[int, list[range]] = defaultdict(list)
+    for at, (group, nodes_of) in enumerate(parts, start=1):
+        for place, nodes in nodes_of.items():
+            ranges[place].append(range(draft.nb_nodes, draft.nb_nodes + nodes))
+        group.name = f"nodes{at}"
+        draft.groups.append(group)
     for place, partition in named.items():
         partition.nodes = to_text(ProcessorSet.of(chain(*ranges[place])))
     return draft
-
-
-def _append(
-    draft: MachineDraft,
-    ranges: Mapping[int, list[range]],
-    group: NodeGroup,
-    nodes_of: Mapping[int, int],
-) -> None:
-    """Add a group of nodes, of which each partition has its first ``nodes_of`` nodes."""
-    for place, nodes in nodes_of.items():
-        ranges[place].append(range(draft.nb_nodes, draft.nb_nodes + nodes))
-    group.name = f"nodes{len(draft.groups) + 1}"
-    draft.groups.append(group)
 
 
 _Part = tuple[NodeGroup, dict[int, int]]
@@ -181,10 +174,10 @@ _Part = tuple[NodeGroup, dict[int, int]]
 
 
 def _seen_parts(
-    named: Mapping[int, PartitionDraft], seen: SeenNodes, options: ImportOptions
+    named: Mapping[int, PartitionDraft], groups: Iterable[SeenGroup], options: ImportOptions
 ) -> Iterator[_Part]:
     """Yield the groups of the nodes that the records name."""
-    for names, partitions, size, is_shared, is_known in seen.groups():
+    for names, partitions, size, is_shared, is_known in groups:
         cores = options.cores_per_node or (1 if options.in_nodes else size.cores)
         group = NodeGroup("", len(names), cores, why="as the site says")
         if not is_known or cores != size.cores:

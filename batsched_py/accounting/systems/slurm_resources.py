@@ -10,11 +10,9 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from batsched_py.accounting.records import NO_VALUES, parse_count, refuse
+from batsched_py.accounting.records import NO_VALUES, parse_count, parse_memory, refuse
 from batsched_py.workload.logs.swf import UNKNOWN
 
-_AMOUNT = re.compile(r"(\d{1,20}(?:\.\d{1,9})?)([KMGTP]?)", re.ASCII)
-_EXPECTED = "such as cpu=8,gres/gpu=1,mem=64G,node=1"
 _IN_PARENTHESES = re.compile(r"\([^()]*\)")
 
 
@@ -47,31 +45,22 @@ def parse_tres(column: str, text: str) -> Tres:
     for part in text.split(","):
         name, equals, value = part.partition("=")
         if not equals:
-            refuse(column, text, _EXPECTED)
+            refuse(column, text, "such as cpu=8,gres/gpu=1,mem=64G,node=1")
         listed[name] = value
     counted = {name: listed[name] for name in listed if name.startswith(("gres/gpu", "gres/shard"))}
     typed = {name[9:]: value for name, value in counted.items() if name[:9] == "gres/gpu:"}
     gpus = [counted["gres/gpu"]] if "gres/gpu" in counted else list(typed.values())
+    memory, billing = listed.get("mem", ""), listed.get("billing", "").partition(".")[0]
     return Tres(
         parse_count(column, listed.get("cpu", "")),
         parse_count(column, listed.get("node", "")),
-        ceil(_amount(column, listed["mem"], "M")) or UNKNOWN if "mem" in listed else UNKNOWN,
+        ceil(parse_memory(column, memory + "M" * memory[-1:].isdigit()) / 1024) or UNKNOWN,
         sum(parse_count(column, value) for value in gpus) if gpus else UNKNOWN,
         "+".join(sorted(name for name in typed if typed[name] != "0")),
-        int(_amount(column, listed["billing"], "")) if "billing" in listed else UNKNOWN,
+        int(billing) if billing.isdecimal() else UNKNOWN,
         any(name.startswith("gres/shard") for name in counted),
         any(name.startswith("license/") for name in listed),
     )
-
-
-def _amount(column: str, text: str, unit: str) -> float:
-    """Return an amount in ``unit`` (M, or none); it is that of a number without one."""
-    match = _AMOUNT.fullmatch(text)
-    if not match:
-        refuse(column, text, _EXPECTED)
-    units = " KMGTP"
-    power = units.index(match[2]) - units.index(unit or " ") if match[2] else 0
-    return float(match[1]) * 1024.0**power
 
 
 @lru_cache(4096)
