@@ -24,8 +24,8 @@ PARTS = {
     "docs/index.md docs/install.md": 795,
     "docs/tutorials": 4690,
     "docs/concepts": 5530,
-    "docs/how-to": 17700,
-    "docs/reference": 22250,
+    "docs/how-to": 18350,
+    "docs/reference": 22290,
     "docs/gallery.md": 500,
     "experiments/batsched_studies": 14200,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "

@@ -163,7 +163,6 @@ class Pbs(AccountingSystem):
         cpus, gpus, mebibytes = (sum(part[at] for part in parts.values()) for at in range(3))
         wanted_gpus = find_requested_gpus(fields)
         wanted_memory = ceil(memory / 1024) if memory > 0 else UNKNOWN
-        run_count = fields.get("run_count", "")
         ran = job.start >= 0
         if parts and "exec_vnode" in fields:
             wanted_gpus = max(wanted_gpus, 0)
@@ -181,7 +180,7 @@ class Pbs(AccountingSystem):
             requested_cores=wanted,
             requested_memory_mib=wanted_memory,
             requested_gpus=wanted_gpus,
-            restarts=max(0, int(run_count) - 1) if run_count.isdecimal() else 0,
+            restarts=max(parse_count("run_count", fields.get("run_count", "")) - 1, 0),
         )
         if not ran:
             return

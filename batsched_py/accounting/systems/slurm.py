@@ -47,11 +47,7 @@ _NOT_ENDED = (
     *("REQUEUE_HOLD", "RESV_DEL_HOLD", "UPDATE_DB"),
 )
 _STATES = (*_ENDED, *_NOT_ENDED, _REVOKED)
-_ENDED_BY = {
-    "PREEMPTED": "preempted",
-    "REQUEUED": "requeued",
-    "NODE_FAIL": "node",
-}
+_ENDED_BY = {"PREEMPTED": "preempted", "REQUEUED": "requeued", "NODE_FAIL": "node"}
 _EXCLUSIVE = ("1", "YES", "TRUE", "NODE", "EXCLUSIVE")
 """Values of the column Exclusive; others share nodes, with jobs of their user at least."""
 _ID = re.compile(r"(\d{1,15})(?:_(\d{1,15})|\+(\d{1,9})|(_\[.*))?", re.ASCII)
@@ -265,11 +261,7 @@ class Slurm(AccountingSystem):
         requested = parse_tres("ReqTRES", fields["requested_tres"])
         old_held = parse_gres("AllocGRES", fields["allocated_gres"])
         old = parse_gres("ReqGRES", fields["requested_gres"])
-        wanted = (
-            requested.cores
-            if requested.cores > 0
-            else parse_count("ReqCPUS", fields["requested_cpus"]) or UNKNOWN
-        )
+        wanted = max(requested.cores, parse_count("ReqCPUS", fields["requested_cpus"])) or UNKNOWN
         nodes = parse_count("NNodes", fields["nodes" if ran else "shown_nodes"]) or UNKNOWN
         held = allocated if ran and fields["allocated_tres"] not in NO_VALUES else requested
         cpus = record.allocated if ran else wanted
@@ -287,13 +279,11 @@ class Slurm(AccountingSystem):
             of_job = max(cpus, wanted)
             each = parse_memory_of_job(fields["requested_memory"], of_job, nodes)
             memory = max(round(each * of_job / 1024), 1) if each > 0 and of_job > 0 else UNKNOWN
-        has_shards = old.has_shards or held.has_shards or requested.has_shards
-        if has_shards:
+        if has_shards := old.has_shards or held.has_shards or requested.has_shards:
             self._tally.noted["jobs asked for shards of GPUs: they count as no GPU"] += 1
         if has_licences := held.has_licences or requested.has_licences:
             self._tally.noted["jobs asked for licences: simulations have none"] += 1
         is_alone = fields["exclusive"].upper() in _EXCLUSIVE or fields["oversubscribe"] == "NO"
-        restarts = fields["restarts"]
         record.extras = Extras(
             id=fields["job_id"],
             cores=cpus,
@@ -310,7 +300,7 @@ class Slurm(AccountingSystem):
             reservation=clean_name(fields["reservation"]),
             eligible_s=record.extras.eligible_s,
             ended_by=_ENDED_BY.get(state, "") if ran else "",
-            restarts=int(restarts) if restarts.isdecimal() else 0,
+            restarts=max(parse_count("Restarts", fields["restarts"]), 0),
             is_special=has_shards or has_licences or "+" in fields["job_id"],
         )
 

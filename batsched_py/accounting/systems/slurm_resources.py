@@ -57,7 +57,7 @@ def parse_tres(column: str, text: str) -> Tres:
         ceil(parse_memory(column, memory + "M" * memory[-1:].isdigit()) / 1024) or UNKNOWN,
         sum(parse_count(column, value) for value in gpus) if gpus else UNKNOWN,
         "+".join(sorted(name for name in typed if typed[name] != "0")),
-        int(billing) if billing.isdecimal() else UNKNOWN,
+        int(billing) if re.fullmatch(r"\d{1,18}", billing, re.ASCII) else UNKNOWN,
         any(name.startswith("gres/shard") for name in counted),
         any(name.startswith("license/") for name in listed),
     )
