@@ -1,7 +1,7 @@
 """Converts accounting records to a log, a file of its names, and a draft of the machine.
 
-Records are read once and kept as packed rows of numbers. Memory grows by some 40 bytes for each
-job, and with the number of users, nodes and jobs that run at once.
+Records are read once and kept as packed rows. Memory grows by some 60 bytes for each job, and with
+the number of users, of nodes, of jobs that run at once, and of jobs that ran more than once.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def draft_machine(
         zone=options.zone,
     )
     groups = seen.groups()
-    draft.knows_nodes = bool(named) and named.keys() <= seen.partitions
+    draft.knows_nodes = named.keys() <= {place for group in groups for place in group.partitions}
     seen_parts = _seen_parts(named, groups, options) if draft.knows_nodes else None
     parts = list(seen_parts or _guessed_parts(named, use, options))
     counts = [group.count * (1 if options.in_nodes else group.cores) for group, _ in parts]

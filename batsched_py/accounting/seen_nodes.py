@@ -80,11 +80,6 @@ class SeenNodes:
         self.unread = 0
         """Texts that are not sets of nodes, or of too many."""
 
-    @property
-    def partitions(self) -> set[int]:
-        """The partitions whose jobs named their nodes."""
-        return set(self._of_partition)
-
     def _find(self, text: str) -> _Numbers:
         """Return the numbers of the nodes in a text; count one that is not a set of nodes."""
         if text in self._texts:
@@ -163,17 +158,19 @@ class SeenNodes:
     def groups(self) -> list[SeenGroup]:
         """Return the nodes by their partitions and GPUs, or sizes of the site, in order of names.
 
-        Nodes of the same partitions are taken to be equal if all of them, or none, had GPUs.
+        Nodes of the same partitions are taken to be equal if the most GPUs held of them have the
+        same next power of two, since records show what was used, and nodes have 1, 2, 4 or 8.
         """
         self._sweep()
         partitions: list[list[int]] = [[] for _ in self._numbers]
         for place, numbers in self._of_partition.items():
             for number in numbers:
                 partitions[number].append(place)
-        groups: dict[tuple[frozenset[int], NodeSize | bool], list[str]] = defaultdict(list)
+        groups: dict[tuple[frozenset[int], NodeSize | int], list[str]] = defaultdict(list)
         for name in sorted(self._numbers, key=natural_key):
             number = self._numbers[name]
-            kind = self._site.get(name, bool(self._most[number, 1] > 0))
+            most_gpus = self._seen_size([number])[1]
+            kind = self._site.get(name) or (most_gpus and 1 + (most_gpus - 1).bit_length())
             groups[frozenset(partitions[number]), kind].append(name)
         found = []
         self._sizes = np.zeros((len(self._numbers), 3))

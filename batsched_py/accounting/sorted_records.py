@@ -11,7 +11,7 @@ from batsched_py.files.packed_rows import PackedBatches
 
 Row = tuple[Any, ...]
 IN_MEMORY = 65_536
-"""Rows that are sorted together, some 40 MB."""
+"""Rows that are sorted together, some 70 MB."""
 _TOGETHER = 256
 """Rows of a part that are unpacked together when parts are merged."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import ceil
+from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +163,11 @@ def test_what_was_held_at_once_is_as_counted_job_by_job(jobs: list[Drawn], toget
         groups = seen.groups()
     found = {name: (*group.size, group.is_shared) for group in groups for name in group.names}
     expected = most_held(jobs)
-    for group in groups:  # of the same partitions, and all of them or none with GPUs
+    for group in groups:  # of the same partitions, and of GPUs that are alike
+        assert (
+            len({ceil(log2(gpus)) if (gpus := ceil(expected[n][1])) else -1 for n in group.names})
+            == 1
+        )
         of_all = [
             max(values) for values in zip(*(expected[name] for name in group.names), strict=True)
         ]
