@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from batsched_py.accounting.seen_nodes import Run, SeenNodes
+from batsched_py.support.terminal_text import one_line
 from batsched_py.units import HOUR
 
 HEADINGS = ("of what ran", "runs", "core-hours", "GPU-hours")
@@ -72,7 +73,7 @@ class ResourceUse:
         if held.reservation:
             yield "in reservations"
         if held.reason:
-            yield f"last held back by {held.reason}"
+            yield f"last held back by {one_line(held.reason)}"
 
     def _others(self) -> list[str]:
         """Return the kinds of which a log has nothing."""

@@ -119,6 +119,18 @@ def test_nodes_are_grouped_by_their_partitions() -> None:
     assert seen.unread == 1
 
 
+def test_nodes_of_a_partition_may_have_other_gpus() -> None:
+    """Of 8 GPUs, of 4 although 3 were used of one, and of none."""
+    seen = SeenNodes({})
+    for nodes, gpus in (("a1", 8), ("b1", 4), ("b2", 3), ("c1", 0)):
+        seen.see(run_of(0, 9, 0, nodes, 32, gpus=gpus))
+    assert [(group.names, group.size.gpus) for group in seen.groups()] == [
+        (["a1"], 8),
+        (["b1", "b2"], 4),
+        (["c1"], 0),
+    ]
+
+
 NAMES = ("n1", "n2", "n3")
 Drawn = tuple[int, int, list[str], int, int, int]
 DRAWN = st.lists(
@@ -164,10 +176,8 @@ def test_what_was_held_at_once_is_as_counted_job_by_job(jobs: list[Drawn], toget
     found = {name: (*group.size, group.is_shared) for group in groups for name in group.names}
     expected = most_held(jobs)
     for group in groups:  # of the same partitions, and of GPUs that are alike
-        assert (
-            len({ceil(log2(gpus)) if (gpus := ceil(expected[n][1])) else -1 for n in group.names})
-            == 1
-        )
+        gpus = [ceil(expected[name][1]) for name in group.names]
+        assert len({ceil(log2(nb)) if nb else -1 for nb in gpus}) == 1
         of_all = [
             max(values) for values in zip(*(expected[name] for name in group.names), strict=True)
         ]
