@@ -149,7 +149,7 @@ class _Import:
         self._seen = SeenNodes(self._site, system.cores_of_gpu, has_chunks=has_parts)
 
     def _hold_whole_nodes(self, job: JobRecord) -> None:
-        """Let a job with its nodes alone hold all that the site says they have, but memory."""
+        """Let a job with exclusive nodes hold all of their cores and GPUs, by the file of nodes."""
         try:
             sizes = {name: self._site[name] for name in expand_nodes(job.node_names)}
         except (KeyError, ValueError):
@@ -158,7 +158,9 @@ class _Import:
         held = job.extras
         if not sizes or held.cores >= cores:
             return
-        self.tally.noted["jobs had nodes alone: they hold all cores and GPUs of them"] += 1
+        self.tally.noted[
+            "jobs had exclusive nodes: they hold all cores and GPUs of these nodes"
+        ] += 1
         memory = ceil(max(held.memory_mib, 0) / len(sizes))
         shares = {name: (size.cores, size.gpus, memory) for name, size in sizes.items()}
         job.node_names, chunks = make_chunks(shares)

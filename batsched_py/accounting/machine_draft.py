@@ -55,7 +55,7 @@ class PartitionDraft(msgspec.Struct, kw_only=True):
     nodes: str = ""
     """As Batsim writes sets."""
     has_shared_nodes: bool = False
-    """Whether one of its nodes had two jobs at once, or has not the processors of a job's node."""
+    """Whether a node had two jobs at once, or other processors than its jobs had, or is guessed."""
 
     def add(self, job: Row) -> None:
         """Add a job that ran in the partition to the draft."""
@@ -158,6 +158,8 @@ def draft_machine(
         count = ceil(missing / (1 if options.in_nodes else cores))
         why = "guessed: more were in use at once than the nodes that the records name have"
         parts.append((NodeGroup("", count, cores, why=why), dict.fromkeys(named, count)))
+        for partition in named.values():
+            partition.has_shared_nodes = True
     ranges: dict[int, list[range]] = defaultdict(list)
     for at, (group, nodes_of) in enumerate(parts, start=1):
         for place, nodes in nodes_of.items():
@@ -179,9 +181,8 @@ def _seen_parts(
     """Yield the groups of the nodes that the records name."""
     for names, partitions, size, is_shared, is_known in groups:
         cores = options.cores_per_node or (1 if options.in_nodes else size.cores)
-        group = NodeGroup("", len(names), cores, why="as the site says")
-        if not is_known or cores != size.cores:
-            group.why = "the most that jobs held at once of one node"
+        why = "as in the file of nodes" if is_known else "the most that jobs held at once of a node"
+        group = NodeGroup("", len(names), cores, why=why)
         if not options.in_nodes:
             group.gpus, group.memory = size.gpus, size.memory
         if not options.anonymise:
@@ -222,7 +223,7 @@ def draft_lines(draft: MachineDraft, system: str) -> Iterator[str]:
     unit = "nodes" if draft.in_nodes else "cores"
     yield f'processors = "{unit}"  # what a processor of the simulation is: cores or nodes'
     if draft.resources:
-        yield f"resources = {_text(draft.resources)}  # what jobs held besides processors"
+        yield f"resources = {_text(draft.resources)}  # memory, GPUs and nodes of jobs"
     if not draft.knows_nodes:
         yield ""
         yield "# The records do not name nodes. Their number, and the nodes that partitions share,"

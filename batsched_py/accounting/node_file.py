@@ -1,4 +1,4 @@
-"""Reads what a site says of its nodes: the file of ``--nodes``."""
+"""Reads the sizes of a site's nodes: the file of ``--nodes``."""
 
 from __future__ import annotations
 

@@ -43,11 +43,11 @@ class SeenGroup(NamedTuple):
     names: list[str]
     partitions: frozenset[int]
     size: NodeSize
-    """What the site says, or the most that jobs held at once."""
+    """By the file of nodes, or the most that jobs held at once."""
     is_shared: bool
     """Whether a node ever had two jobs at once."""
     is_known: bool
-    """Whether the site says the size."""
+    """Whether the file of nodes has the size."""
 
 
 class SeenNodes:
@@ -188,7 +188,7 @@ class SeenNodes:
         return most
 
     def site_notes(self) -> dict[str, int]:
-        """Return how many nodes differ from what the site says, by how they do."""
+        """Return how many nodes differ from the file of nodes, by how they do."""
         both = self._numbers.keys() & self._site.keys()
         exceeded = 0
         for name in both:

@@ -340,6 +340,23 @@ def test_jobs_on_shared_nodes_do_not_wait(slurm: Importing, tmp_path: Path, opti
     assert out.jobs["waiting_time"].tolist() == [0, 0, 0, 0]
 
 
+def test_nodes_that_records_do_not_name(slurm: Importing, tmp_path: Path) -> None:
+    """Jobs of whole nodes of 32 and of 64 cores, and at the same time others on unknown nodes."""
+    done = slurm(
+        {"JobID": 1, "AllocCPUS": 32, "NodeList": "n1"},
+        {"JobID": 2, "AllocCPUS": 64, "NodeList": "m1", "Partition": "large"},
+        {"JobID": 3, "AllocCPUS": 100},
+    )
+    assert [(group.count, group.cores) for group in done.draft.groups] == [
+        (1, 64),
+        (1, 32),
+        (2, 64),
+    ]
+    assert "guessed: more were in use" in done.machine
+    machine = read_machine(tmp_path / "out_machine.toml")
+    assert machine.nb_processors == done.log.max_processors == 224
+
+
 def test_nodes_that_are_guessed(tmp_path: Path) -> None:
     """64 cores on three nodes become three of 22; those of another partition one more of 4."""
     day = "2024-03-01T"

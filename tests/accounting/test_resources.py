@@ -177,7 +177,7 @@ def test_chunks_and_places_of_pbs(shared: Path, tmp_path: Path) -> None:
     held = wanted["jobs"][2]["held_cores"]
     assert [line[4] for line in lines] == [16, 36, held, held]
     assert [row["requested_cores"] for row in rows] == ["16", "36", "8", "8"]
-    assert any("nodes alone" in note for note in notes)
+    assert any("exclusive nodes" in note for note in notes)
 
 
 def test_gpus_of_oar(shared: Path, tmp_path: Path) -> None:

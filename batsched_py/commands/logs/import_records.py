@@ -106,4 +106,4 @@ def _import(
         print_table(HEADINGS, done.use.table(), HEADINGS[1:])
     say(f"wrote {done.nb_jobs} jobs to {out}, their names to {files.names}")
     say(f"drafted the machine in {files.machine}: correct it")
-    say(f"what jobs held and requested besides processors is in {files.resources}")
+    say(f"wrote the memory, GPUs and nodes of jobs to {files.resources}")
