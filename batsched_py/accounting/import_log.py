@@ -145,8 +145,7 @@ class _Import:
             more = f" and {len(self.records) - 1} more files" if len(self.records) > 1 else ""
             found = "; ".join(self.tally.notes()) or f"{self.tally.lines} lines"
             raise InputError(f"{self.records[0]}{more}: there are no jobs in it: {found}")
-        has_parts = not (self.options.in_nodes or self.options.cores_per_node)
-        self._seen = SeenNodes(self._site, system.cores_of_gpu, has_chunks=has_parts)
+        self._seen = SeenNodes(self._site, system.cores_of_gpu)
 
     def _hold_whole_nodes(self, job: JobRecord) -> None:
         """Let a job with exclusive nodes hold all of their cores and GPUs, by the file of nodes."""

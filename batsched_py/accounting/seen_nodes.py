@@ -55,13 +55,11 @@ class SeenNodes:
 
     Memory grows with the nodes of the machine, and with the runs that run at once. ``site`` are
     the sizes of nodes that are known. A job with fewer cores for a GPU than ``cores_of_gpu`` has a
-    part of it. Without ``has_chunks`` each job has equal parts of its nodes.
+    part of it.
     """
 
-    def __init__(
-        self, site: Mapping[str, NodeSize], cores_of_gpu: float = 0, *, has_chunks: bool = True
-    ) -> None:
-        self._site, self._cores_of_gpu, self._has_chunks = site, cores_of_gpu, has_chunks
+    def __init__(self, site: Mapping[str, NodeSize], cores_of_gpu: float = 0) -> None:
+        self._site, self._cores_of_gpu = site, cores_of_gpu
         self._numbers: dict[str, int] = {}
         self._texts: dict[str, _Numbers] = {}
         """The numbers of the nodes of each text."""
@@ -109,12 +107,12 @@ class SeenNodes:
             self._seen.add((run.partition, run.node_names))
             self._of_partition[run.partition].update(numbers.tolist())
         at = 0
-        if self._has_chunks and "+" in held.chunks:
+        if "+" in held.chunks:
             for count, *part in parse_chunks(held.chunks, run.node_names):
                 self._runs.append((run.start, run.end, numbers[at : at + count], *part))
                 at += count
         else:
-            cores, memory = max(run.size, 1) / nb, max(held.memory_mib, 0) / nb
+            cores, memory = max(held.cores, 1) / nb, max(held.memory_mib, 0) / nb
             most_gpus = cores / self._cores_of_gpu if self._cores_of_gpu else inf
             gpus = min(max(held.gpus, 0) / nb, most_gpus)
             self._runs.append((run.start, run.end, numbers, cores, gpus, memory))
@@ -192,10 +190,8 @@ class SeenNodes:
         both = self._numbers.keys() & self._site.keys()
         exceeded = 0
         for name in both:
-            (cores, gpus, memory, _), size = (
-                self._seen_size([self._numbers[name]]),
-                self._site[name],
-            )
+            cores, gpus, memory, _ = self._seen_size([self._numbers[name]])
+            size = self._site[name]
             exceeded += cores > size.cores or gpus > size.gpus or memory > size.memory > 0
         return {
             "nodes are not in the file of nodes: drafted as seen": len(self._numbers) - len(both),

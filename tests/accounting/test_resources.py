@@ -24,6 +24,10 @@ from batsched_py.accounting.systems.slurm import Slurm
 from batsched_py.accounting.systems.slurm_resources import parse_gres, parse_tres
 from batsched_py.errors import InputError, UsageError
 from batsched_py.support.host_lists import expand_nodes
+from batsched_py.workload.conversion_rules import make_rules
+from batsched_py.workload.held_resources import HeldResources
+from batsched_py.workload.log_conversion import convert_log
+from batsched_py.workload.logs.swf import read_swf
 from batsched_py.workload.machine_file import read_machine
 from batsched_py.workload.node_shares import parse_chunks
 from helpers.accounting_records import SLURM, sacct
@@ -47,8 +51,6 @@ def run(
     system: type[AccountingSystem], folder: Path, records: Path, **options: Any
 ) -> tuple[list[list[float]], list[Row], ResourceUse, list[str]]:
     """Return the lines of the log, the table, what binds, and the notes."""
-    from batsched_py.workload.logs.swf import read_swf
-
     out = folder / "out.swf"
     done = import_log(system, [str(records)], out, ImportOptions(**options))
     return read_swf(out).data.tolist(), table(folder), done.use, done.notes
@@ -438,6 +440,33 @@ def test_what_binds_is_printed_if_records_have_it(tmp_path: Path) -> None:
     (tmp_path / "jobs.txt").write_text(sacct({}))
     assert command(tmp_path, "import", "slurm", "jobs.txt", "out.swf").stdout == ""
     assert "resources =" not in (tmp_path / "out_machine.toml").read_text()
+
+
+@pytest.mark.parametrize("options", [{}, {"processors": "nodes"}, {"cores_per_node": 48}])
+def test_what_binds_does_not_depend_on_what_a_processor_is(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """A job with all memory of two nodes, after one with half of the cores of each."""
+    fields = "user=a queue=q ctime=1709287200 exec_host=n1/0+n2/0 exec_vnode"
+    lines = [
+        f"03/01/2024 12:00:00;E;1.s;{fields}=(n1:ncpus=24:mem=1gb)+(n2:ncpus=23:mem=2gb) "
+        "start=1709287200 end=1709287300",
+        f"03/01/2024 12:00:00;E;2.s;{fields}=(n1:ncpus=1:mem=4gb)+(n2:ncpus=1:mem=4gb) "
+        "start=1709287400 end=1709287500",
+    ]
+    (tmp_path / "records").write_text("\n".join(lines) + "\n")
+    done = import_log(
+        Pbs, [str(tmp_path / "records")], tmp_path / "out.swf", ImportOptions(**options)
+    )
+    assert done.use.rows["memory binds"].runs == (0 if "cores_per_node" in options else 1)
+    assert ("resources =" in (tmp_path / "out_machine.toml").read_text()) == (
+        "processors" not in options
+    )
+    log = read_swf(tmp_path / "out.swf")
+    held = read_machine(tmp_path / "out_machine.toml")
+    if held.resources is not None:
+        assert not HeldResources(held.resources, log).notes
+        convert_log(log, make_rules(), described=held)
 
 
 def test_records_without_nodes_do_not_say_what_binds(tmp_path: Path) -> None:

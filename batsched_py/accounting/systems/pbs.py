@@ -175,7 +175,7 @@ class Pbs(AccountingSystem):
             memory_mib=mebibytes if ran and mebibytes else wanted_memory,
             gpus=gpus if ran else wanted_gpus,
             gpu_type=clean_name(fields.get("Resource_List.accelerator_model", "")),
-            chunks=chunks if ran else "",
+            chunks="" if not ran or self._options.cores_per_node else chunks,
             exclusive="1" if "excl" in fields.get("Resource_List.place", "") else "",
             requested_cores=wanted,
             requested_memory_mib=wanted_memory,
