@@ -1,20 +1,22 @@
 """Converts accounting records to a log, a file of its names, and a draft of the machine.
 
-Records are read once and kept as packed rows of numbers. Memory grows by some 40 bytes for each
-job, and with the number of users, nodes and jobs that run at once.
+Records are read once and kept as packed rows. Memory grows by some 60 bytes for each job, and with
+the number of users, of nodes, of jobs that run at once, and of jobs that ran more than once.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
+from math import ceil, inf
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.accounting.log_rows import ALLOCATED, PLACE_OF, RUN_TIME, START, LogRows
+from batsched_py.accounting.job_runs import EXTRAS, NODE_NAMES, RUN_TIME, START
+from batsched_py.accounting.log_rows import ALLOCATED, PLACE_OF, LogRows
 from batsched_py.accounting.machine_draft import (
     MachineDraft,
     PartitionDraft,
@@ -23,16 +25,21 @@ from batsched_py.accounting.machine_draft import (
 )
 from batsched_py.accounting.machine_use import MachineUse, measure_use
 from batsched_py.accounting.names import Pseudonyms
-from batsched_py.accounting.seen_nodes import SeenNodes
+from batsched_py.accounting.node_file import read_nodes
+from batsched_py.accounting.node_lists import make_chunks
+from batsched_py.accounting.records import Extras, JobRecord
+from batsched_py.accounting.resource_use import ResourceUse
+from batsched_py.accounting.seen_nodes import Run, SeenNodes
+from batsched_py.accounting.side_table import HEADER, make_line
 from batsched_py.accounting.site_time import SiteClock
-from batsched_py.accounting.sorted_records import SortedRows
+from batsched_py.accounting.sorted_records import Row, SortedRows
 from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
 from batsched_py.accounting.tally import Tally
 from batsched_py.errors import InputError, UsageError
 from batsched_py.files.csv_text import csv_of_rows
 from batsched_py.files.readers import STANDARD_INPUT, read_text
 from batsched_py.files.writers import encode_lines, keep_inputs, make_folder_of, whole_file
-from batsched_py.support.host_lists import MOST_NODES
+from batsched_py.support.host_lists import MOST_NODES, expand_nodes
 from batsched_py.units import HOUR
 from batsched_py.workload.logs.clock import parse_time_zone
 from batsched_py.workload.logs.swf import write_swf_to
@@ -45,6 +52,7 @@ class ImportFiles(NamedTuple):
     log: Path
     names: Path
     machine: Path
+    resources: Path
 
 
 class Imported(NamedTuple):
@@ -53,6 +61,7 @@ class Imported(NamedTuple):
     nb_jobs: int
     notes: list[str]
     draft: MachineDraft
+    use: ResourceUse
 
 
 def name_files(log: Path) -> ImportFiles:
@@ -60,9 +69,8 @@ def name_files(log: Path) -> ImportFiles:
     if not log.name.endswith((".swf", ".swf.gz")):
         raise UsageError(f"{log}: expected a name that ends with .swf or .swf.gz")
     stem = log.name.removesuffix(".gz").removesuffix(".swf")
-    return ImportFiles(
-        log, log.with_name(f"{stem}_names.csv"), log.with_name(f"{stem}_machine.toml")
-    )
+    ends = ("names.csv", "machine.toml", "resources.csv")
+    return ImportFiles(log, *(log.with_name(f"{stem}_{end}") for end in ends))
 
 
 def import_log(
@@ -77,16 +85,19 @@ def import_log(
     """
     files = name_files(log)
     inputs = [Path(path) for path in records if path != STANDARD_INPUT]
+    inputs += [] if options.nodes is None else [Path(options.nodes)]
     for file in files:
         keep_inputs(file, *inputs)
         make_folder_of(file)
     work = _Import(system, records, options)
     work.read()
-    imported = work.summed_up()
+    imported = work.summed_up(files.resources.name)
     with ExitStack() as stack:
+        table_part = stack.enter_context(whole_file(files.resources))
         log_part = stack.enter_context(whole_file(files.log))
-        lines = work.rows.log_lines()
-        write_swf_to(log_part, work.header(imported), lines, packed=log.suffix == ".gz")
+        with open(table_part, "w", encoding="utf-8", newline="") as table:
+            lines = work.lines(table)
+            write_swf_to(log_part, work.header(imported), lines, packed=log.suffix == ".gz")
         names_part = stack.enter_context(whole_file(files.names))
         names_part.write_text(work.names_table(), encoding="utf-8", newline="")
         machine_part = stack.enter_context(whole_file(files.machine))
@@ -107,10 +118,11 @@ class _Import:
         salt = options.salt if file is None else read_text(file).strip()
         pseudonyms = None if salt is None else Pseudonyms(salt)
         self.tally = Tally(skip_bad_lines=options.skip_bad_lines, show_values=salt is None)
-        self.rows = LogRows(self.tally, pseudonyms, job_names=options.job_names)
+        self.rows = LogRows(self.tally, pseudonyms, job_names=options.job_names, runs=options.runs)
+        self._site = {} if options.nodes is None else read_nodes(options.nodes)
         self._clock = SiteClock(options.zone_of_records, self.tally)
         self._partition = PLACE_OF[system.partitions]
-        self._seen = SeenNodes()
+        self._seen = SeenNodes({})
         self._partitions: dict[int, PartitionDraft] = defaultdict(PartitionDraft)
         """What the jobs of each partition were like, by the place of its name."""
         self._use = MachineUse()
@@ -121,34 +133,84 @@ class _Import:
         """Read the records; raises :class:`InputError` if there is no job among them."""
         lines = RecordLines(self.records, self.tally)
         nb_jobs = 0
-        for job in self.system(lines, self._clock, self.options):
-            row = self.rows.add(job)
+        system = self.system(lines, self._clock, self.options)
+        for job in system:
+            if self._site and job.extras.exclusive and job.start >= 0:
+                self._hold_whole_nodes(job)
+            self.rows.add(job)
             if 0 < job.allocated < job.requested:
                 self.tally.noted["jobs had fewer processors than they requested"] += 1
-            if job.start >= 0:
-                self._seen.see(row[self._partition], job.node_names, job.allocated, job.nodes)
             nb_jobs += 1
         if not nb_jobs:
             more = f" and {len(self.records) - 1} more files" if len(self.records) > 1 else ""
             found = "; ".join(self.tally.notes()) or f"{self.tally.lines} lines"
             raise InputError(f"{self.records[0]}{more}: there are no jobs in it: {found}")
+        self._seen = SeenNodes(self._site, system.cores_of_gpu)
 
-    def summed_up(self) -> Imported:
-        """Go through the jobs once, and through the runs in order of their starts."""
+    def _hold_whole_nodes(self, job: JobRecord) -> None:
+        """Let a job with exclusive nodes hold all of their cores and GPUs, by the file of nodes."""
+        try:
+            sizes = {name: self._site[name] for name in expand_nodes(job.node_names)}
+        except (KeyError, ValueError):
+            return
+        cores, gpus = (sum(size[at] for size in sizes.values()) for at in (0, 1))
+        held = job.extras
+        if not sizes or held.cores >= cores:
+            return
+        self.tally.noted[
+            "jobs had exclusive nodes: they hold all cores and GPUs of these nodes"
+        ] += 1
+        memory = ceil(max(held.memory_mib, 0) / len(sizes))
+        shares = {name: (size.cores, size.gpus, memory) for name, size in sizes.items()}
+        job.node_names, chunks = make_chunks(shares)
+        job.extras = held._replace(cores=cores, gpus=gpus, chunks=chunks)
+        if not self.options.in_nodes:
+            job.allocated = cores
+
+    def summed_up(self, table: str) -> Imported:
+        """Go through the jobs, and through the runs in order of their starts.
+
+        ``table`` is the name of the table of resources.
+        """
         runs = SortedRows()
-        nb_jobs = 0
-        for row in self.rows:
-            nb_jobs += 1
+        nb_runs = 0
+        fewer = self.rows.link_runs()
+        for row in self.rows.runs():
+            nb_runs += 1
             self._first = row[0] if self._first is None else self._first
             self._last = max(self._last, row[0])
             if row[START] >= 0:
                 end, size = row[START] + row[RUN_TIME], max(row[ALLOCATED], 0)
-                self._partitions[row[self._partition]].add(row)
-                runs.add((row[START], end, size, row[self._partition], row[0]))
-        self.rows.count_repeated(nb_jobs)
-        self._use = measure_use(runs, self.options.outage_hours * HOUR)
+                partition = row[self._partition]
+                self._partitions[partition].add(row)
+                runs.add((row[START], end, size, partition, row[0], row[NODE_NAMES], row[EXTRAS]))
+        self.rows.count_repeated(nb_runs)
+        self._use = measure_use(self._seeing(runs), self.options.outage_hours * HOUR)
         draft = self._draft()
-        return Imported(nb_jobs, list(self._notes(draft)), draft)
+        use = ResourceUse(map(Run._make, runs), self._seen)
+        draft.resources = table if use.has_resources and not self.options.in_nodes else ""
+        return Imported(nb_runs - fewer, list(self._notes(draft, use)), draft, use)
+
+    def _seeing(self, runs: Iterable[Row]) -> Iterator[Run]:
+        for run in map(Run._make, runs):
+            self._seen.see(run)
+            yield run
+
+    def lines(self, table: IO[str]) -> Iterator[list[int]]:
+        """Return the lines of the log; while they are gone through, the ``table`` is written.
+
+        A job that got all cores of its nodes, and more than it requested, had whole nodes; so had
+        one that got all cores by the file of nodes.
+        """
+
+        def write(number: int, nodes: str, held: Extras) -> None:
+            if self._site or 0 < held.requested_cores < held.cores:
+                all_cores = (self._seen.capacity(nodes) or (inf,))[0]
+                held = held._replace(exclusive="1") if held.cores >= all_cores else held
+            table.write(make_line(number, held))
+
+        table.write(HEADER)
+        return self.rows.log_lines(write)
 
     def _draft(self) -> MachineDraft:
         names = self.rows.names[self.system.partitions]
@@ -164,7 +226,7 @@ class _Import:
             second_0=self._first or 0,
         )
 
-    def _notes(self, draft: MachineDraft) -> Iterator[str]:
+    def _notes(self, draft: MachineDraft, use: ResourceUse) -> Iterator[str]:
         options = self.options
         yield from self.system.rules
         if options.from_eligible:
@@ -192,38 +254,29 @@ class _Import:
                 f"the drafted machine lacks the nodes of lists that could not be read or have more "
                 f"than {MOST_NODES:,} nodes ({self._seen.unread})"
             )
+        if self._site:
+            yield from (f"{what} ({nb})" for what, nb in self._seen.site_notes().items() if nb)
+        yield from use.notes()
         yield from self.tally.notes()
 
-    def _nb_processors(self, draft: MachineDraft) -> int:
-        """Return MaxProcs: as given, else that of the named nodes, or the most in use at once."""
-        named = draft.nb_processors if draft.knows_nodes else 1
-        return self.options.max_processors or max(named, self._use.most)
-
     def _processors_rule(self, draft: MachineDraft) -> Iterator[str]:
-        most, given = self._use.most, self.options.max_processors
-        size = self._nb_processors(draft)
-        if given is not None:
-            yield f"MaxProcs was given; at most {most} processors were in use at once"
-            if given < most:
-                yield f"MaxProcs is less than the processors in use at once ({most}): check both"
-        elif size > most:
-            yield (
-                "MaxProcs is the number of processors of the nodes in the records; at most "
-                f"{most} processors were in use at once"
-            )
-        else:
-            yield "MaxProcs is the largest number of processors in use at once"
-        if draft.nb_processors != size:
+        most, size, given = self._use.most, draft.nb_processors, self.options.max_processors
+        what = "the number of processors of the drafted machine" if given is None else "given"
+        at_once = f"; at most {most} processors were in use at once"
+        yield f"MaxProcs is {what}" + (at_once if given is not None or size > most else "")
+        if given is not None and given < most:
+            yield f"MaxProcs is less than the processors in use at once ({most}): check both"
+        if given not in (None, size):
             why = "" if draft.knows_nodes else ", which are guessed"
             yield (
-                f"MaxProcs is {size}; the drafted machine has {draft.nb_processors} processors: "
-                f"correct its nodes{why}, or set max_processors"
+                f"MaxProcs is {given}; the drafted machine has {size} processors: correct its "
+                f"nodes{why}, or set max_processors"
             )
 
     def header(self, imported: Imported) -> list[str]:
         """Return the header of the log."""
         names, options = self.rows.names, self.options
-        nb_processors = self._nb_processors(imported.draft)
+        nb_processors = options.max_processors or imported.draft.nb_processors
         first, last_end = self._first or 0, self._use.last_end
         return make_header_lines(
             nb_jobs=imported.nb_jobs,

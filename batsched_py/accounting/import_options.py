@@ -18,6 +18,8 @@ UNITS = ("cores", "nodes")
 """What a processor of the log may be."""
 SUBMISSIONS = ("submitted", "eligible")
 """Which time may be the submission of a job."""
+RUNS = KEEP, LAST, MERGE = ("keep", "last", "merge")
+"""What becomes of jobs that ran more than once: each run is a job, or the last one, or the sum."""
 _names = partial(Setting, group="Names")
 """A setting under the heading Names of a help."""
 
@@ -44,6 +46,21 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
         int | None,
         Setting("Number of processors of the machine.", "N", default="the most in use at once"),
     ] = None
+    nodes: Annotated[
+        str | None,
+        Setting(
+            "TOML file with the site's nodes: tables [[nodes]] with names, cores, memory, gpus.",
+            "FILE",
+            default="the most in use at once",
+        ),
+    ] = None
+    runs: Annotated[
+        str,
+        Setting(
+            "Jobs that ran more than once: each run is a job, the last run is, or their sum.",
+            "keep|last|merge",
+        ),
+    ] = KEEP
     outage_hours: Annotated[
         float,
         Setting(
@@ -88,6 +105,7 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         one_of(parameter("processors"), self.processors, UNITS)
         one_of(parameter("submission"), self.submission, SUBMISSIONS)
+        one_of(parameter("runs"), self.runs, RUNS)
         for name in ("cores_per_node", "max_processors"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= MOST_PROCESSORS:

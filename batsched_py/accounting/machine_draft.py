@@ -6,7 +6,7 @@ The format is that of machine files, see :mod:`batsched_py.workload.machine_file
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from math import ceil, inf
 
@@ -15,9 +15,11 @@ import msgspec
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME
 from batsched_py.accounting.machine_use import Gap, MachineUse
-from batsched_py.accounting.seen_nodes import SeenNodes
+from batsched_py.accounting.node_lists import fold_nodes
+from batsched_py.accounting.seen_nodes import SeenGroup, SeenNodes
 from batsched_py.accounting.sorted_records import Row
 from batsched_py.processors.sets import ProcessorSet, to_text
+from batsched_py.support.terminal_text import one_line
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.logs.clock import format_moment
 from batsched_py.workload.logs.swf import UNKNOWN
@@ -29,6 +31,13 @@ class NodeGroup(msgspec.Struct):
     name: str
     count: int
     cores: int
+    gpus: int = 0
+    memory: int = 0
+    """MiB of each, 0 if it is unknown."""
+    names: str = ""
+    """At the site, if the records have them."""
+    why: str = "guessed"
+    """Where the sizes are from."""
 
 
 class PartitionDraft(msgspec.Struct, kw_only=True):
@@ -45,6 +54,8 @@ class PartitionDraft(msgspec.Struct, kw_only=True):
     most_of_node: float = 0.0
     nodes: str = ""
     """As Batsim writes sets."""
+    has_shared_nodes: bool = False
+    """Whether a node had two jobs at once, or other processors than its jobs had, or is guessed."""
 
     def add(self, job: Row) -> None:
         """Add a job that ran in the partition to the draft."""
@@ -59,8 +70,12 @@ class PartitionDraft(msgspec.Struct, kw_only=True):
 
     @property
     def whole_nodes(self) -> bool:
-        """Whether all jobs had the same number of processors per node, a whole number above one."""
-        return self.least_of_node == self.most_of_node > 1 and self.most_of_node.is_integer()
+        """Whether all jobs had the same number of processors per node, a whole number above one.
+
+        No node had two jobs at once then.
+        """
+        is_same = self.least_of_node == self.most_of_node > 1 and self.most_of_node.is_integer()
+        return is_same and not self.has_shared_nodes
 
 
 class MachineDraft(msgspec.Struct, kw_only=True):
@@ -83,6 +98,8 @@ class MachineDraft(msgspec.Struct, kw_only=True):
     """Time zone of the site, for dates in comments."""
     knows_nodes: bool = False
     """Whether the records name the nodes; else they are guessed."""
+    resources: str = ""
+    """The table of what jobs held, beside the machine file."""
 
     @property
     def nb_nodes(self) -> int:
@@ -130,28 +147,49 @@ def draft_machine(
         ],
         second_0=second_0,
         zone=options.zone,
-        knows_nodes=bool(named) and named.keys() <= seen.partitions,
     )
-    parts = _seen_parts(seen, options) if draft.knows_nodes else _guessed_parts(named, use, options)
+    groups = seen.groups()
+    draft.knows_nodes = named.keys() <= {place for group in groups for place in group.partitions}
+    seen_parts = _seen_parts(named, groups, options) if draft.knows_nodes else None
+    parts = list(seen_parts or _guessed_parts(named, use, options))
+    counts = [group.count * (1 if options.in_nodes else group.cores) for group, _ in parts]
+    if (missing := use.most - sum(counts)) > 0:
+        cores = max(group.cores for group, _ in parts)
+        count = ceil(missing / (1 if options.in_nodes else cores))
+        why = "guessed: more were in use at once than the nodes that the records name have"
+        parts.append((NodeGroup("", count, cores, why=why), dict.fromkeys(named, count)))
+        for partition in named.values():
+            partition.has_shared_nodes = True
     ranges: dict[int, list[range]] = defaultdict(list)
-    for at, (count, cores, nodes_of) in enumerate(parts, start=1):
+    for at, (group, nodes_of) in enumerate(parts, start=1):
         for place, nodes in nodes_of.items():
             ranges[place].append(range(draft.nb_nodes, draft.nb_nodes + nodes))
-        draft.groups.append(NodeGroup(f"nodes{at}", count, cores))
+        group.name = f"nodes{at}"
+        draft.groups.append(group)
     for place, partition in named.items():
         partition.nodes = to_text(ProcessorSet.of(chain(*ranges[place])))
     return draft
 
 
-_Part = tuple[int, int, dict[int, int]]
-"""Nodes of a group, cores of each, and how many of the nodes each partition has, by its place."""
+_Part = tuple[NodeGroup, dict[int, int]]
+"""A group, and how many of its nodes each partition has, by its place."""
 
 
-def _seen_parts(seen: SeenNodes, options: ImportOptions) -> Iterator[_Part]:
+def _seen_parts(
+    named: Mapping[int, PartitionDraft], groups: Iterable[SeenGroup], options: ImportOptions
+) -> Iterator[_Part]:
     """Yield the groups of the nodes that the records name."""
-    for group in seen.groups():
-        count, cores = len(group.names), 1 if options.in_nodes else group.cores
-        yield count, options.cores_per_node or cores, dict.fromkeys(group.partitions, count)
+    for names, partitions, size, is_shared, is_known in groups:
+        cores = options.cores_per_node or (1 if options.in_nodes else size.cores)
+        why = "as in the file of nodes" if is_known else "the most that jobs held at once of a node"
+        group = NodeGroup("", len(names), cores, why=why)
+        if not options.in_nodes:
+            group.gpus, group.memory = size.gpus, size.memory
+        if not options.anonymise:
+            group.names = one_line(fold_nodes(names))
+        for place in partitions & named.keys():
+            named[place].has_shared_nodes |= is_shared or cores != named[place].most_of_node
+        yield group, dict.fromkeys(partitions, len(names))
 
 
 def _guessed_parts(
@@ -172,7 +210,7 @@ def _guessed_parts(
             for place in places
         }
         all_of_them = min(sum(counts.values()), ceil(use.most / unit))
-        yield max(*counts.values(), all_of_them), cores, counts
+        yield NodeGroup("", max(*counts.values(), all_of_them), cores), counts
 
 
 def draft_lines(draft: MachineDraft, system: str) -> Iterator[str]:
@@ -184,13 +222,22 @@ def draft_lines(draft: MachineDraft, system: str) -> Iterator[str]:
     yield f'field = "{draft.field}"  # which field of the log numbers the partitions below'
     unit = "nodes" if draft.in_nodes else "cores"
     yield f'processors = "{unit}"  # what a processor of the simulation is: cores or nodes'
+    if draft.resources:
+        yield f"resources = {_text(draft.resources)}  # memory, GPUs and nodes of jobs"
     if not draft.knows_nodes:
         yield ""
         yield "# The records do not name nodes. Their number, and the nodes that partitions share,"
         yield "# are guessed from the largest number of processors in use at once."
     for group in draft.groups:
         yield from ("", "[[nodes]]", f"name = {_text(group.name)}", f"count = {group.count}")
-        yield f"cores = {group.cores}  # the most that a job had on one node"
+        if group.names:
+            yield f"names = {_text(group.names)}"
+        yield f"cores = {group.cores}  # {group.why}"
+        if group.gpus:
+            yield f"gpus = {group.gpus}"
+        if group.memory:
+            gib, odd = divmod(group.memory, 1024)
+            yield f'memory = "{f"{group.memory} MiB" if odd else f"{gib} GiB"}"'
     for partition in draft.partitions:
         yield from _partition_lines(partition, draft)
     for gap in draft.outages:

@@ -33,6 +33,7 @@ class MachineUse(msgspec.Struct):
 def measure_use(rows: Iterable[Row], least_gap: float) -> MachineUse:
     """Measure how runs used the machine: (start, end, processors, partition, submit), ascending.
 
+    Rows may have further values.
     What ends at an instant is free for what starts at it. Memory is for the jobs that run at once.
     ``least_gap`` is in seconds.
     """
@@ -40,7 +41,7 @@ def measure_use(rows: Iterable[Row], least_gap: float) -> MachineUse:
     running: list[tuple[int, int, int]] = []
     in_use: Counter[int] = Counter()
     total = 0
-    for start, end, size, partition, submit in rows:
+    for start, end, size, partition, submit, *_ in rows:
         while running and running[0][0] <= start:
             _, freed, its = heappop(running)
             total -= freed

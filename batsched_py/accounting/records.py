@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from math import isnan
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import msgspec
 
@@ -18,6 +18,41 @@ from batsched_py.workload.logs.swf import UNKNOWN
 
 NO_VALUES = frozenset(("", "(null)", "NULL", r"\N", "None", "Unknown", "N/A", "n/a"))
 """What programs write where they know nothing."""
+
+
+class Extras(NamedTuple):
+    """The columns of the table of resources, and more of a record that a log has no field for.
+
+    -1 and "" are unknown. Amounts are of the whole job; of a job that never ran, ``cores``,
+    ``nodes``, ``memory_mib`` and ``gpus`` are what it requested.
+    """
+
+    id: str = ""
+    """At the site."""
+    run: int = 1
+    first_run: int = UNKNOWN
+    cores: int = UNKNOWN
+    nodes: int = UNKNOWN
+    memory_mib: int = UNKNOWN
+    gpus: int = UNKNOWN
+    gpu_type: str = ""
+    chunks: str = ""
+    """Parts of its nodes in their order, see :func:`~.node_lists.make_chunks`."""
+    exclusive: str = ""
+    """``1`` if it had whole nodes."""
+    requested_cores: int = UNKNOWN
+    requested_memory_mib: int = UNKNOWN
+    requested_gpus: int = UNKNOWN
+    billing: int = UNKNOWN
+    reason: str = ""
+    reservation: str = ""
+    eligible_s: int = UNKNOWN
+    ended_by: str = ""
+    """``preempted``, ``requeued`` or ``node`` (its failure)."""
+    restarts: int = 0
+    runs: int = 1
+    is_special: bool = False
+    """Whether it held shards or licences, or was a component of a job."""
 
 
 class JobRecord(msgspec.Struct, gc=False):
@@ -54,6 +89,7 @@ class JobRecord(msgspec.Struct, gc=False):
     """Which numbered the job: another may have given the same number."""
     node_names: str = ""
     """As the system writes sets of nodes; equal texts are equal sets."""
+    extras: Extras = Extras()
 
 
 CORRECT = "correct the line, or export the records again"

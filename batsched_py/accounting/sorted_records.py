@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import merge
 from itertools import chain
+from typing import Any
 
 from batsched_py.files.packed_rows import PackedBatches
 
-Row = tuple[int, ...]
+Row = tuple[Any, ...]
 IN_MEMORY = 65_536
-"""Rows that are sorted together, some 40 MB."""
+"""Rows that are sorted together, some 70 MB."""
 _TOGETHER = 256
 """Rows of a part that are unpacked together when parts are merged."""
 
 
 class SortedRows:
-    """Rows of whole numbers, added in any order; iterated, as often as wanted, they ascend.
+    """Rows of numbers and texts, added in any order; iterated, as often as wanted, they ascend.
 
     At most :data:`IN_MEMORY` rows, and a few of each part, are there as objects at once.
     """

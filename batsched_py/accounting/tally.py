@@ -74,11 +74,13 @@ class Tally:
         if is_submission and later[0] > job.submit:
             self.noted["jobs became eligible after their submission: submitted when eligible"] += 1
             job.submit = later[0]
-        elif job.submit < later[0] and job.start >= 0:
-            self.noted[
-                "jobs could not start when they were submitted (dependencies, begin times, "
-                "limits): their wait includes this time"
-            ] += 1
+        elif job.submit < later[0]:
+            job.extras = job.extras._replace(eligible_s=later[0] - job.submit)
+            if job.start >= 0:
+                self.noted[
+                    "jobs could not start when they were submitted (dependencies, begin times, "
+                    "limits): their wait includes this time"
+                ] += 1
 
     def notes(self) -> list[str]:
         """Return a sentence for each reason, without any name."""

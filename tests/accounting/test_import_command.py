@@ -16,7 +16,7 @@ from batsched_py.workload.logs.swf import read_swf
 from helpers.accounting_records import sacct
 from helpers.calling import Called, command
 
-OUTPUTS = ("out.swf", "out_names.csv", "out_machine.toml")
+OUTPUTS = ("out.swf", "out_names.csv", "out_machine.toml", "out_resources.csv")
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def call(folder: Path, line: str) -> Called:
     return command(folder, *line.split())
 
 
-def test_three_files_are_written_and_said(folder: Path) -> None:
+def test_four_files_are_written_and_said(folder: Path) -> None:
     done = call(folder, "import slurm jobs.txt out.swf --computer Blue --time-zone Europe/Paris")
     assert done.returncode == 0
     assert all(name in done.stderr for name in OUTPUTS)

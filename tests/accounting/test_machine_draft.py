@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, log2
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py import simulate
+from batsched_py.accounting import seen_nodes
 from batsched_py.accounting.machine_use import Gap, measure_use
-from batsched_py.accounting.seen_nodes import SeenNodes
+from batsched_py.accounting.records import Extras
+from batsched_py.accounting.seen_nodes import Run, SeenNodes
 from batsched_py.accounting.systems.slurm import Slurm
 from batsched_py.support.host_lists import expand_nodes
 from batsched_py.units import DAY, HOUR
@@ -21,12 +27,12 @@ from batsched_py.workload.machine_file import MachineChanges, read_machine
 from helpers.accounting_records import sacct
 from helpers.imports import Imported, imported
 
-Run = Callable[..., Imported]
+Importing = Callable[..., Imported]
 Job = dict[str, object]
 
 
 @pytest.fixture
-def slurm(tmp_path: Path) -> Run:
+def slurm(tmp_path: Path) -> Importing:
     def run(*jobs: Job, **options: object) -> Imported:
         return imported(Slurm, tmp_path, sacct(*jobs), **options)
 
@@ -92,30 +98,107 @@ def test_what_is_no_set_of_nodes(text: str) -> None:
         expand_nodes(text)
 
 
+def run_of(start: int, end: int, partition: int, nodes: str, cores: int, **held: Any) -> Run:
+    return Run(start, end, cores, partition, start, nodes, Extras(cores=cores, **held))
+
+
 def test_nodes_are_grouped_by_their_partitions() -> None:
-    seen = SeenNodes()
-    seen.see(0, "n[1-10]", 320, 10)
-    seen.see(1, "n[9-10],g1", 4, 3)
-    seen.see(1, "n[", 4, 3)
-    groups = {tuple(group.names): (group.partitions, group.cores) for group in seen.groups()}
+    seen = SeenNodes({})
+    for run in (
+        run_of(0, 9, 0, "n[1-10]", 320),
+        run_of(9, 10, 1, "n[9-10],g1", 4),
+        run_of(9, 10, 1, "n[", 4),
+    ):
+        seen.see(run)
+    groups = {tuple(group.names): (group.partitions, group.size.cores) for group in seen.groups()}
     assert groups == {
         ("g1",): ({1}, 2),
         tuple(f"n{number}" for number in range(1, 9)): ({0}, 32),
         ("n9", "n10"): ({0, 1}, 32),
     }
+    assert seen.unread == 1
+
+
+def test_nodes_of_a_partition_may_have_other_gpus() -> None:
+    """Of 8 GPUs, of 4 although 3 were used of one, and of none."""
+    seen = SeenNodes({})
+    for nodes, gpus in (("a1", 8), ("b1", 4), ("b2", 3), ("c1", 0)):
+        seen.see(run_of(0, 9, 0, nodes, 32, gpus=gpus))
+    assert [(group.names, group.size.gpus) for group in seen.groups()] == [
+        (["a1"], 8),
+        (["b1", "b2"], 4),
+        (["c1"], 0),
+    ]
+
+
+NAMES = ("n1", "n2", "n3")
+Drawn = tuple[int, int, list[str], int, int, int]
+DRAWN = st.lists(
+    st.tuples(
+        st.integers(0, 9),
+        st.integers(0, 4),
+        st.lists(st.sampled_from(NAMES), min_size=1, unique=True),
+        st.integers(1, 9),
+        st.integers(0, 4),
+        st.integers(0, 3000),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def most_held(jobs: list[Drawn]) -> dict[str, list[Fraction]]:
+    """Return the most cores, GPUs, MiB and jobs of each node, job by job."""
+    most: dict[str, list[Fraction]] = {}
+    running: list[Drawn] = []
+    for job in jobs:
+        running = [other for other in running if other[0] + other[1] > job[0]] + [job]
+        for name in job[2]:
+            on_it = [other for other in running if name in other[2]]
+            held = [sum(Fraction(its[at], len(its[2])) for its in on_it) for at in (3, 4, 5)]
+            held.append(Fraction(len(on_it)))
+            most[name] = list(map(max, held, most.get(name, held)))
+    return most
+
+
+@given(DRAWN, st.integers(0, 9))
+def test_what_was_held_at_once_is_as_counted_job_by_job(jobs: list[Drawn], together: int) -> None:
+    """With shares that are fractions, zero-length runs, and few runs gone through together."""
+    jobs.sort(key=lambda job: (job[0], job[0] + job[1]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seen_nodes, "_TOGETHER", together)
+        seen = SeenNodes({})
+        for place, (start, length, names, cores, gpus, memory) in enumerate(jobs):
+            held = {"gpus": gpus, "memory_mib": memory}
+            nodes = ",".join(names)
+            seen.see(run_of(start, start + length, place, nodes, cores, **held))
+        groups = seen.groups()
+    found = {name: (*group.size, group.is_shared) for group in groups for name in group.names}
+    expected = most_held(jobs)
+    for group in groups:  # of the same partitions, and of GPUs that are alike
+        gpus = [ceil(expected[name][1]) for name in group.names]
+        assert len({ceil(log2(nb)) if nb else -1 for nb in gpus}) == 1
+        of_all = [
+            max(values) for values in zip(*(expected[name] for name in group.names), strict=True)
+        ]
+        *sizes, nb_jobs = map(ceil, of_all)
+        assert {found[name] for name in group.names} == {(*sizes, nb_jobs > 1)}
+    assert found.keys() == expected.keys()
 
 
 # Drafts ------------------------------------------------------------------------------------------
 
 
-def test_whole_nodes_and_shared_ones(slurm: Run, tmp_path: Path) -> None:
+def test_whole_nodes_and_shared_ones(slurm: Importing, tmp_path: Path) -> None:
     """Jobs of batch have 32 cores of each of n1 to n4; those of shared some of n5."""
+    later = {"Start": "2024-03-01T11:00:00", "End": "2024-03-01T12:00:00"}
+    shared = {"Partition": "shared", "NodeList": "n5"}
     done = slurm(
         {"JobID": 1, "NNodes": 4, "AllocCPUS": 128, "NodeList": "n[1-4]", "TimelimitRaw": 1440},
-        {"JobID": 2, "NNodes": 1, "AllocCPUS": 32, "NodeList": "n2"},
-        {"JobID": 3, "Partition": "shared", "AllocCPUS": 5, "NodeList": "n5", "TimelimitRaw": 90},
-        {"JobID": 4, "Partition": "shared", "AllocCPUS": 16, "NodeList": "n5", "TimelimitRaw": 9},
-        {"JobID": 5, "Partition": "shared", "NodeList": "n[1-999999]", "TimelimitRaw": 9},
+        {"JobID": 2, "NNodes": 1, "AllocCPUS": 32, "NodeList": "n2"} | later,
+        {"JobID": 3, "AllocCPUS": 5, "TimelimitRaw": 90} | shared,
+        {"JobID": 4, "AllocCPUS": 11, "TimelimitRaw": 9} | shared,
+        {"JobID": 5, "TimelimitRaw": 9} | shared | {"NodeList": "n[1-999999]"} | later,
     )
     assert done.noted("100,000 nodes (1)")
     batch, shared = done.draft.partitions
@@ -130,7 +213,7 @@ def test_whole_nodes_and_shared_ones(slurm: Run, tmp_path: Path) -> None:
     assert "guessed" not in done.machine
 
 
-def test_a_lower_limit_cuts_jobs_and_refuses_none(slurm: Run, tmp_path: Path) -> None:
+def test_a_lower_limit_cuts_jobs_and_refuses_none(slurm: Importing, tmp_path: Path) -> None:
     """A drafted machine is for questions such as what a limit of 12 h would do."""
     slurm(*({"JobID": number, "TimelimitRaw": 60 * number} for number in (6, 12, 24, 48)))
     machine = read_machine(tmp_path / "out_machine.toml", MachineChanges(max_walltime=12 * HOUR))
@@ -139,7 +222,7 @@ def test_a_lower_limit_cuts_jobs_and_refuses_none(slurm: Run, tmp_path: Path) ->
     assert "killed at it" in (tmp_path / "out_machine.toml").read_text()
 
 
-def test_a_machine_of_nodes(slurm: Run, tmp_path: Path) -> None:
+def test_a_machine_of_nodes(slurm: Importing, tmp_path: Path) -> None:
     """Names of partitions may be anything."""
     name = 'a"b\\\x7f\x1b'
     job = {"NNodes": 3, "AllocCPUS": 96, "Partition": name}
@@ -150,7 +233,7 @@ def test_a_machine_of_nodes(slurm: Run, tmp_path: Path) -> None:
     assert machine.partitions[0].name == 'a"b\\\\u007f\\u001b'
 
 
-def test_jobs_without_partitions(slurm: Run, tmp_path: Path) -> None:
+def test_jobs_without_partitions(slurm: Importing, tmp_path: Path) -> None:
     done = slurm({"Partition": ""})
     assert [part.name for part in done.draft.partitions] == ["all"]
     assert "number =" not in done.machine
@@ -160,7 +243,7 @@ def test_jobs_without_partitions(slurm: Run, tmp_path: Path) -> None:
     assert "The partition of" in some.machine
 
 
-def test_outages(slurm: Run, tmp_path: Path) -> None:
+def test_outages(slurm: Importing, tmp_path: Path) -> None:
     """From 11:00 on nothing ran for a day, though a job came at noon: an outage.
 
     Nor did anything in the two days after that, but no job waited: that is no outage.
@@ -184,7 +267,7 @@ def test_outages(slurm: Run, tmp_path: Path) -> None:
 
 
 BEGIN = 1709287200
-Run = tuple[int, int, frozenset[str], int]
+OnNodes = tuple[int, int, frozenset[str], int]
 """Start, end, nodes, and the cores of each."""
 RUNS = st.lists(
     st.builds(
@@ -199,7 +282,7 @@ RUNS = st.lists(
 )
 
 
-def written(runs: list[Run]) -> str:
+def written(runs: list[OnNodes]) -> str:
     return sacct(
         *(
             {
@@ -218,26 +301,60 @@ def written(runs: list[Run]) -> str:
 
 @given(runs=RUNS, options=st.sampled_from([{}, {"processors": "nodes"}, {"max_processors": 9}]))
 def test_log_and_draft_are_of_one_size(
-    tmp_path_factory: pytest.TempPathFactory, runs: list[Run], options: dict[str, object]
+    tmp_path_factory: pytest.TempPathFactory, runs: list[OnNodes], options: dict[str, object]
 ) -> None:
-    """That of all nodes named, each with the most that any job had of one."""
+    """That of all nodes named, each with the most held at once of any; more if jobs share nodes
+    where a processor is a node.
+    """
     in_nodes = "processors" in options
-    named = len(frozenset().union(*(nodes for _, _, nodes, _ in runs)))
-    named *= 1 if in_nodes else max(cores for *_, cores in runs)
-    most = max(
-        sum(
-            len(nodes) * (1 if in_nodes else cores)
+    named = frozenset().union(*(nodes for _, _, nodes, _ in runs))
+
+    def at_once(second: int, of: frozenset[str]) -> int:
+        return sum(
+            len(nodes & of) * (1 if in_nodes else cores)
             for start, end, nodes, cores in runs
             if start <= second < end
         )
-        for second in range(40)
-    )
+
+    node = max(at_once(second, frozenset([name])) for second in range(40) for name in named)
+    size = len(named) * node
+    if in_nodes:
+        size = max(len(named), *(at_once(second, named) for second in range(40)))
     folder = tmp_path_factory.mktemp("size")
     done = imported(Slurm, folder, written(runs), **options)
-    assert done.log.max_processors == options.get("max_processors", max(named, most))
+    assert done.log.max_processors == options.get("max_processors", size)
     drafted = read_machine(folder / "out_machine.toml").nb_processors
-    assert drafted == named
+    assert drafted == size
     assert done.noted("drafted machine has") == (drafted != done.log.max_processors)
+
+
+@pytest.mark.parametrize("options", [{}, {"processors": "nodes"}])
+def test_jobs_on_shared_nodes_do_not_wait(slurm: Importing, tmp_path: Path, options: Job) -> None:
+    """Four jobs of 8 cores at once on a node: it has 32 cores, and a replay starts all at once."""
+    jobs = ({"JobID": number, "AllocCPUS": 8, "NodeList": "n1"} for number in range(1, 5))
+    done = slurm(*jobs, **options)
+    if not options:
+        assert [(group.count, group.cores) for group in done.draft.groups] == [(1, 32)]
+    assert not done.draft.partitions[0].whole_nodes
+    out = simulate(tmp_path / "out.swf", machine=tmp_path / "out_machine.toml")
+    assert out.jobs["waiting_time"].tolist() == [0, 0, 0, 0]
+
+
+def test_nodes_that_records_do_not_name(slurm: Importing, tmp_path: Path) -> None:
+    """Jobs of whole nodes of 32 and of 64 cores, and at the same time others on unknown nodes."""
+    done = slurm(
+        {"JobID": 1, "AllocCPUS": 32, "NodeList": "n1"},
+        {"JobID": 2, "AllocCPUS": 64, "NodeList": "m1", "Partition": "large"},
+        {"JobID": 3, "AllocCPUS": 100},
+    )
+    assert [(group.count, group.cores) for group in done.draft.groups] == [
+        (1, 64),
+        (1, 32),
+        (2, 64),
+    ]
+    assert "guessed: more were in use" in done.machine
+    machine = read_machine(tmp_path / "out_machine.toml")
+    assert machine.nb_processors == done.log.max_processors == 224
 
 
 def test_nodes_that_are_guessed(tmp_path: Path) -> None:
@@ -246,7 +363,7 @@ def test_nodes_that_are_guessed(tmp_path: Path) -> None:
     later: dict[str, object] = {"JobID": 2, "Start": f"{day}11:00:00", "End": f"{day}12:00:00"}
     first: dict[str, object] = {"JobID": 1, "NNodes": 3, "AllocCPUS": 64}
     done = imported(Slurm, tmp_path, sacct(first, later | {"Partition": "x"}))
-    assert (done.log.max_processors, done.draft.nb_processors) == (64, 70)
-    assert done.noted("has 70 processors")
+    assert (done.log.max_processors, done.draft.nb_processors) == (70, 70)
+    assert done.noted("at most 64 processors were in use at once")
     assert [(group.count, group.cores) for group in done.draft.groups] == [(1, 4), (3, 22)]
     assert "guessed" in done.machine

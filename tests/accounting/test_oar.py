@@ -171,10 +171,10 @@ CREATE TABLE jobs (job_id, job_user, project, queue_name, job_name, state, exit_
     submission_time, start_time, stop_time, assigned_moldable_job);
 CREATE TABLE moldable_job_descriptions (moldable_id, moldable_job_id, moldable_walltime);
 CREATE TABLE assigned_resources (moldable_job_id, resource_id);
-CREATE TABLE resources (resource_id, type, network_address);
+CREATE TABLE resources (resource_id, type, network_address, gpu);
 CREATE TABLE job_types (job_id, type);
-INSERT INTO resources VALUES (1, 'default', 'n1'), (2, 'default', 'n1'), (3, 'default', 'n2'),
-    (4, 'disk', 'n2');
+INSERT INTO resources VALUES (1, 'default', 'n1', 1), (2, 'default', 'n1', 1),
+    (3, 'default', 'n2', 0), (4, 'disk', 'n2', 7);
 INSERT INTO jobs VALUES (7, 'ann', 'physics', 'default', 'run', 'Terminated', 0,
     1709287200, 1709287260, 1709290860, 70);
 INSERT INTO jobs VALUES (8, 'bob', 'physics', 'default', NULL, 'Error', NULL,
@@ -204,4 +204,5 @@ def test_the_query_of_the_page(oar: Run) -> None:
     assert (first["allocated_processors"], first["requested_time"], first["status"]) == (3, 7200, 1)
     assert (second["run_time"], second["requested_time"], second["status"]) == (-1, 60, 5)
     assert done.draft.nb_nodes == 2
+    assert [group.gpus for group in done.draft.groups] == [1]
     assert done.noted("type besteffort (1)")

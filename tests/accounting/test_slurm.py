@@ -26,7 +26,10 @@ slurm = importing(Slurm)
 
 
 def test_a_job_becomes_a_line(slurm: Run) -> None:
-    """Of 10:00 to 11:05, which started five minutes later, on 2 x 32 cores of which it asked 60."""
+    """Of 10:00 to 11:05, which started five minutes later, on 2 x 32 cores of which it asked 60.
+
+    The log has the 64 that it held as requested, for a replay to hold as many.
+    """
     job = {
         "JobID": 7,
         "Start": "2024-03-01T10:05:00",
@@ -46,7 +49,7 @@ def test_a_job_becomes_a_line(slurm: Run) -> None:
         "run_time": 3600,
         "allocated_processors": 64,
         "average_cpu_time": 40 * 3600 // 64,
-        "requested_processors": 60,
+        "requested_processors": 64,
         "requested_time": 36 * 3600,
         "requested_memory": 2 * 1024**2,
     }
@@ -194,7 +197,7 @@ def test_a_partition_limit_stands_in(slurm: Run) -> None:
 @pytest.mark.parametrize(
     ("options", "allocated", "requested"),
     [
-        ({}, 64, 33),
+        ({}, 64, 64),
         ({"cores_per_node": 32}, 64, 64),
         ({"cores_per_node": 16}, 32, 32),
         ({"processors": "nodes"}, 2, 2),

@@ -66,6 +66,8 @@ class AccountingSystem:
     """Sentences for the header: what the fields of the log are made of."""
     partitions: str
     """The field of the log that numbers what a machine has as partitions: queue or partition."""
+    cores_of_gpu = 0.0
+    """Cores that come with a GPU, where jobs may have parts of GPUs; known after the last job."""
 
     def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
         self._lines, self._clock, self._options = lines, clock, options

@@ -7,6 +7,7 @@ job_types, resources).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from batsched_py.accounting.header_names import (
@@ -40,6 +41,7 @@ COLUMNS: Columns = {
     "stop": ("stop_time",),
     "resources": ("nb_resources",),
     "nodes": ("nb_nodes",),
+    "gpus": ("nb_gpus",),
     "requested": ("nb_requested",),
     "walltime": ("walltime", "moldable_walltime"),
     "exit_code": ("exit_code",),
@@ -78,6 +80,22 @@ class Oar(AccountingSystem):
     _at: dict[str, int]
     """The places of the columns, once there was a header."""
     _is_tabbed = False
+
+    def __iter__(self) -> Iterator[JobRecord]:
+        per_gpu: Counter[float] = Counter()
+        """Jobs by their cores for each GPU."""
+        for job in super().__iter__():
+            held = job.extras
+            if job.start >= 0 and held.gpus > 0 and held.cores > 0:
+                per_gpu[held.cores / held.gpus] += 1
+            yield job
+        if per_gpu:
+            self.cores_of_gpu = most = max(per_gpu)
+            if parts := per_gpu.total() - per_gpu[most]:
+                self._tally.noted[
+                    f"jobs had fewer cores for each GPU than the most ({most:g}): they are taken "
+                    "to have had parts of GPUs"
+                ] += parts
 
     def _texts(self) -> Iterator[str]:
         """Yield the text of each row, a line; a quoted name may go on in further lines.
@@ -150,6 +168,11 @@ class Oar(AccountingSystem):
         self._set_times(job, fields)
         self._set_sizes(job, fields)
         self._set_status(job, state, fields["exit_code"])
+        if state == "Error" and job.start >= 0 and "besteffort" in fields["types"]:
+            self._tally.noted[
+                "besteffort jobs ended with Error: taken as preempted, which is a guess"
+            ] += 1
+            job.extras = job.extras._replace(ended_by="preempted")
         set_names(job, fields)
         return job
 
@@ -191,6 +214,18 @@ class Oar(AccountingSystem):
         if job.start >= 0:
             job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
             job.node_names = ",".join(fields["hosts"].split())
+        gpus = parse_count("nb_gpus", fields["gpus"]) if job.start >= 0 else UNKNOWN
+        cores = parse_count("nb_resources", fields["resources"])
+        if not self._options.in_nodes:
+            cores = allocated if job.start >= 0 else requested
+        job.extras = job.extras._replace(
+            id=fields["job_id"],
+            cores=cores or UNKNOWN,
+            nodes=nodes or UNKNOWN,
+            gpus=gpus,
+            requested_cores=UNKNOWN if self._options.in_nodes else job.requested,
+            requested_gpus=gpus,
+        )
 
     def _set_status(self, job: JobRecord, state: str, exit_code: str) -> None:
         if exit_code not in NO_VALUES and not re.fullmatch(r"-?\d{1,9}", exit_code, re.ASCII):

@@ -14,7 +14,9 @@ from math import ceil
 from typing import NamedTuple
 
 from batsched_py.accounting.import_options import ImportOptions
+from batsched_py.accounting.node_lists import make_chunks
 from batsched_py.accounting.records import (
+    Extras,
     JobRecord,
     MalformedRecordError,
     clean_name,
@@ -40,6 +42,8 @@ _KEY = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
 _CPUS = re.compile(r"[:+(]ncpus=(\d{1,8})", re.ASCII)
 _SLOTS = re.compile(r"(\d{1,8})(?:-(\d{1,8})|\*(\d{1,8}))?", re.ASCII)
 _CHUNK_CPUS = re.compile(r"(?:^|:)(?:ncpus|ppn)=(\d{1,8})(?=:|$)", re.ASCII)
+_CHUNK_GPUS = re.compile(r"(?:^|:)(?:ngpus|naccelerators|gpus)=(\d{1,8})(?=:|$)", re.ASCII)
+_OF_PART = {"ncpus": 0, "ngpus": 1, "naccelerators": 1, "mem": 2}
 _CHUNKS = re.compile(r"(\d{1,8})(?=:|$)", re.ASCII)
 _END, _REQUEUE = "E", "R"
 _DELETED, _RAN = ("A", "D"), ("E", "R", "S")
@@ -91,7 +95,8 @@ class Pbs(AccountingSystem):
         if kind != _END and fields.get("start", "0") == "0":
             self._tally.dropped[f"records of type {kind}"] += 1
             return None
-        record = JobRecord(number, index, 0, cluster=server)
+        extras = Extras(id=job_id.partition(".")[0])
+        record = JobRecord(number, index, 0, cluster=server, extras=extras)
         self._set_times(record, fields, f"{year}-{month}-{day}T{time}")
         self._set_sizes(record, fields)
         self._set_status(record, fields, kind)
@@ -147,16 +152,40 @@ class Pbs(AccountingSystem):
         wanted_nodes = parse_count("nodect", fields.get("Resource_List.nodect", "")) or UNKNOWN
         wanted_nodes = cray.nodes if cray else wanted_nodes
         nodes = len(hosts) or wanted_nodes
-        job.requested = cray.processors if cray else find_requested_processors(fields)
+        job.requested = wanted = cray.processors if cray else find_requested_processors(fields)
         allocated = cray.processors if cray else find_allocated_processors(fields, hosts)
         allocated = self._count(allocated, nodes)
         job.requested = self._count(job.requested, wanted_nodes)
         memory = parse_memory("mem", fields.get("Resource_List.mem", ""))
         job.requested_memory = divide_among(memory, max(job.requested, allocated))
-        if job.start < 0:
+        parts = {} if cray else find_parts(fields, hosts)
+        names, chunks = make_chunks(parts)
+        cpus, gpus, mebibytes = (sum(part[at] for part in parts.values()) for at in range(3))
+        wanted_gpus = find_requested_gpus(fields)
+        wanted_memory = ceil(memory / 1024) if memory > 0 else UNKNOWN
+        ran = job.start >= 0
+        if parts and "exec_vnode" in fields:
+            wanted_gpus = max(wanted_gpus, 0)
+        else:
+            gpus = wanted_gpus
+        held = cpus if self._options.in_nodes else allocated
+        job.extras = job.extras._replace(
+            cores=(held if ran else wanted) or UNKNOWN,
+            nodes=nodes or UNKNOWN,
+            memory_mib=mebibytes if ran and mebibytes else wanted_memory,
+            gpus=gpus if ran else wanted_gpus,
+            gpu_type=clean_name(fields.get("Resource_List.accelerator_model", "")),
+            chunks="" if not ran or self._options.cores_per_node else chunks,
+            exclusive="1" if "excl" in fields.get("Resource_List.place", "") else "",
+            requested_cores=wanted,
+            requested_memory_mib=wanted_memory,
+            requested_gpus=wanted_gpus,
+            restarts=max(parse_count("run_count", fields.get("run_count", "")) - 1, 0),
+        )
+        if not ran:
             return
         job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
-        job.node_names = ",".join(hosts)
+        job.node_names = names
         if cray:  # what was used is measured on the login node
             return
         cput = parse_length("cput", fields.get("resources_used.cput", ""))
@@ -170,8 +199,9 @@ class Pbs(AccountingSystem):
         if exit_status and not _EXIT.fullmatch(exit_status):
             refuse("Exit_status", exit_status, "a whole number")
         if kind == _REQUEUE:
-            self._tally.noted["runs of jobs that were requeued: each run is a job"] += 1
             job.status = FAILED
+            if job.start >= 0:
+                job.extras = job.extras._replace(ended_by="requeued")
         elif exit_status:
             job.status = COMPLETED if int(exit_status) == 0 else FAILED
 
@@ -239,6 +269,42 @@ def _slots(exec_host: str, text: str) -> int:
     return number
 
 
+def find_parts(
+    fields: Mapping[str, str], hosts: Mapping[str, int]
+) -> dict[str, tuple[int, int, int]]:
+    """Return the cores, GPUs and MiB that a job had of each node, 0 if they are unknown.
+
+    By exec_vnode, where several vnodes in parentheses are a node, with its name in exec_host; else
+    the processors of its ``hosts``.
+    """
+    text = fields.get("exec_vnode", "")
+    if "ncpus" not in text:
+        return {host: (cpus, 0, 0) for host, cpus in hosts.items()}
+    groups = text.strip("() ").split(")+(") if "(" in text else text.split("+")
+    names = [part.strip("() ").partition("/")[0] for part in fields.get("exec_host", "").split("+")]
+    if len(names) != len(groups):
+        names = [re.split(r"[:\[]", group)[0] for group in groups]
+    parts: dict[str, list[float]] = {}
+    for name, group in zip(names, groups, strict=True):
+        part = parts.setdefault(name, [0, 0, 0])
+        for key, value in re.findall(r":([^:=+]+)=([^:+]*)", group):
+            if key in _OF_PART:
+                count = parse_memory(key, value) / 1024 if key == "mem" else parse_count(key, value)
+                part[_OF_PART[key]] += max(count, 0)
+    return {name: (int(part[0]), int(part[1]), ceil(part[2])) for name, part in parts.items()}
+
+
+def find_requested_gpus(fields: Mapping[str, str]) -> int:
+    """Return the number of GPUs that a job requested, -1 if its record has none.
+
+    The largest of ngpus, naccelerators and the sum of select counts.
+    """
+    listed = [fields.get(f"Resource_List.{key}", "") for key in ("ngpus", "naccelerators")]
+    chunks = [fields.get(f"Resource_List.{key}", "") for key in ("select", "nodes")]
+    counts = [_in_chunks(text, _CHUNK_GPUS, 0) or UNKNOWN for text in chunks]
+    return max([*counts, *(parse_count("ngpus", text) for text in listed)])
+
+
 class CraySize(NamedTuple):
     """A job's part of a Cray's compute nodes; -1 is unknown."""
 
@@ -288,12 +354,12 @@ def find_requested_processors(fields: Mapping[str, str]) -> int:
     return max(counts) if max(counts) > 0 else UNKNOWN
 
 
-def _in_chunks(text: str) -> int:
-    """Return the processors in ``2:ncpus=8+1:ncpus=4`` and ``2:ppn=6+node7#shared``."""
+def _in_chunks(text: str, amount: re.Pattern[str] = _CHUNK_CPUS, default: int = 1) -> int:
+    """Return the processors in ``2:ncpus=8+1:ncpus=4`` and ``2:ppn=6+node7#shared``, or GPUs."""
     number = 0
     for chunk in text.partition("#")[0].split("+"):
-        chunks, cpus = _CHUNKS.match(chunk), _CHUNK_CPUS.search(chunk)
-        number += (int(chunks[1]) if chunks else 1) * (int(cpus[1]) if cpus else 1)
+        chunks, found = _CHUNKS.match(chunk), amount.search(chunk)
+        number += (int(chunks[1]) if chunks else 1) * (int(found[1]) if found else default)
     if number > MOST_PROCESSORS:
         refuse("Resource_List", text, f"at most {MOST_PROCESSORS} processors")
     return number

@@ -12,7 +12,9 @@ from math import ceil
 
 from batsched_py.accounting.records import (
     NO_VALUES,
+    Extras,
     JobRecord,
+    clean_name,
     divide_among,
     parse_count,
     parse_length,
@@ -27,6 +29,7 @@ from batsched_py.accounting.systems.slurm_columns import (
     is_header,
     read_columns,
 )
+from batsched_py.accounting.systems.slurm_resources import parse_gres, parse_tres
 from batsched_py.errors import InputError, parameter
 from batsched_py.support.json_values import did_you_mean, quote
 from batsched_py.units import MINUTE
@@ -44,8 +47,9 @@ _NOT_ENDED = (
     *("REQUEUE_HOLD", "RESV_DEL_HOLD", "UPDATE_DB"),
 )
 _STATES = (*_ENDED, *_NOT_ENDED, _REVOKED)
-_AGAIN = ("REQUEUED", "PREEMPTED", "NODE_FAIL")
-"""Ends after which a job may run once more."""
+_ENDED_BY = {"PREEMPTED": "preempted", "REQUEUED": "requeued", "NODE_FAIL": "node"}
+_EXCLUSIVE = ("1", "YES", "TRUE", "NODE", "EXCLUSIVE")
+"""Values of the column Exclusive; others share nodes, with jobs of their user at least."""
 _ID = re.compile(r"(\d{1,15})(?:_(\d{1,15})|\+(\d{1,9})|(_\[.*))?", re.ASCII)
 _NO_LIMIT = ("unlimited", "partition_limit", "invalid", "4294967294", "4294967295")
 """The numbers are Slurm's own for no value and for infinity."""
@@ -67,6 +71,8 @@ class Slurm(AccountingSystem):
     partitions = "partition"
 
     _columns: SlurmColumns | None = None
+    _knows_gpus = False
+    """Whether a column has GPUs: jobs without any then have none."""
     _cluster = ""
     """The cluster of the jobs so far, if their records have it."""
     _other = ""
@@ -88,6 +94,8 @@ class Slurm(AccountingSystem):
         if columns is not None and not is_header(line, options.delimiter or DELIMITER):
             return columns  # a file that goes on where the last one ended
         self._columns = read_columns(line, self._lines.path, options)
+        places = self._columns.places
+        self._knows_gpus = any(places[name] >= 0 for name in places if name.endswith("res"))
         return None
 
     def _record(self, text: str) -> JobRecord | None:
@@ -121,10 +129,9 @@ class Slurm(AccountingSystem):
             ] += 1
             record.partition = ""
         record.requested_time = self._time_limit(record, fields)
+        self._set_extras(record, fields, state)
         if state == "RESIZING":  # its record ends where that of its next size begins
             self._tally.noted["runs of jobs that were resized: each size is a job"] += 1
-        if state in _AGAIN or fields["restarts"] not in ("", "0"):
-            self._tally.noted["runs of jobs that were requeued: each run is a job"] += 1
         return record
 
     def _is_of_cluster(self, cluster: str) -> bool:
@@ -246,6 +253,56 @@ class Slurm(AccountingSystem):
         record.cpu_time = divide_among(used or UNKNOWN, allocated)  # 0 where it was not measured
         names = fields["node_list"]
         record.node_names = "" if names in NO_VALUES or names == _NO_NODES else names
+
+    def _set_extras(self, record: JobRecord, fields: dict[str, str], state: str) -> None:
+        """Set what a job held, or of one that never ran what it requested, and why it waited."""
+        ran = record.start >= 0
+        allocated = parse_tres("AllocTRES", fields["allocated_tres"])
+        requested = parse_tres("ReqTRES", fields["requested_tres"])
+        old_held = parse_gres("AllocGRES", fields["allocated_gres"])
+        old = parse_gres("ReqGRES", fields["requested_gres"])
+        wanted = max(requested.cores, parse_count("ReqCPUS", fields["requested_cpus"])) or UNKNOWN
+        nodes = parse_count("NNodes", fields["nodes" if ran else "shown_nodes"]) or UNKNOWN
+        held = allocated if ran and fields["allocated_tres"] not in NO_VALUES else requested
+        cpus = record.allocated if ran else wanted
+        if ran and self._options.in_nodes:
+            cpus = parse_count("AllocCPUS", fields["allocated_cpus"]) or UNKNOWN
+        gpus, requested_gpus, gpu_type = held.gpus, requested.gpus, held.gpu_type
+        if gpus < 0 and nodes > 0 and max(old.gpus, old_held.gpus) > 0:
+            gres = old_held if ran and old_held.gpus > 0 else old
+            gpus, requested_gpus = gres.gpus * nodes, max(requested_gpus, old.gpus * nodes)
+            gpu_type = gres.gpu_type
+        if self._knows_gpus:
+            gpus, requested_gpus = max(gpus, 0), max(requested_gpus, 0)
+        memory = UNKNOWN
+        if held.memory < 0 or requested.memory < 0:
+            of_job = max(cpus, wanted)
+            each = parse_memory_of_job(fields["requested_memory"], of_job, nodes)
+            memory = max(round(each * of_job / 1024), 1) if each > 0 and of_job > 0 else UNKNOWN
+        if has_shards := old.has_shards or held.has_shards or requested.has_shards:
+            self._tally.noted["jobs asked for shards of GPUs: they count as no GPU"] += 1
+        if has_licences := held.has_licences or requested.has_licences:
+            self._tally.noted["jobs asked for licences: simulations have none"] += 1
+        is_alone = fields["exclusive"].upper() in _EXCLUSIVE or fields["oversubscribe"] == "NO"
+        record.extras = Extras(
+            id=fields["job_id"],
+            cores=cpus,
+            nodes=nodes if nodes > 0 else requested.nodes,
+            gpus=gpus,
+            memory_mib=held.memory if held.memory > 0 else memory,
+            gpu_type=gpu_type,
+            exclusive="1" if is_alone else "",
+            requested_cores=wanted,
+            requested_memory_mib=requested.memory if requested.memory > 0 else memory,
+            requested_gpus=requested_gpus,
+            billing=held.billing,
+            reason=clean_name(fields["reason"]),
+            reservation=clean_name(fields["reservation"]),
+            eligible_s=record.extras.eligible_s,
+            ended_by=_ENDED_BY.get(state, "") if ran else "",
+            restarts=max(parse_count("Restarts", fields["restarts"]), 0),
+            is_special=has_shards or has_licences or "+" in fields["job_id"],
+        )
 
     def _time_limit(self, record: JobRecord, fields: dict[str, str]) -> int:
         """Return the requested time: that of the partition where a job has none, if it is given."""

@@ -13,7 +13,7 @@ from batsched_py.commands.help_text import CommandHelp, make_group
 from batsched_py.commands.shared_options import with_fields
 from batsched_py.files.writers import announce_replaced
 from batsched_py.options.setting_fields import convert_settings, setting_fields
-from batsched_py.support.terminal_text import say
+from batsched_py.support.terminal_text import print_table, say
 
 if TYPE_CHECKING:
     from batsched_py.accounting.systems.accounting_system import AccountingSystem
@@ -37,7 +37,8 @@ _Out = Annotated[
     Path,
     typer.Argument(
         metavar="OUT.swf",
-        help="Log to write (.swf or .swf.gz), with OUT_names.csv and OUT_machine.toml.",
+        help="Log to write (.swf or .swf.gz), with OUT_names.csv, OUT_machine.toml and "
+        "OUT_resources.csv.",
     ),
 ]
 
@@ -78,7 +79,7 @@ def pbs(records: _Records, out: _Out, *, options: ImportOptions) -> None:
 
 
 @app.command("oar", cls=CommandHelp)
-@_with_options("submission", "delimiter", "cluster", "partition_limits")
+@_with_options("submission", "runs", "delimiter", "cluster", "partition_limits")
 def oar(records: _Records, out: _Out, *, options: ImportOptions) -> None:
     """Convert jobs of OAR from a CSV file with the columns of its database.
 
@@ -94,11 +95,15 @@ def _import(
 ) -> None:
     """Import records, and say what was done."""
     from batsched_py.accounting.import_log import import_log, name_files
+    from batsched_py.accounting.resource_use import HEADINGS
 
     files = name_files(out)
     announce_replaced(files)
     done = import_log(system, records, out, options)
     for note in done.notes:
         say(f"note: {note}")
+    if done.use.has_resources:
+        print_table(HEADINGS, done.use.table(), HEADINGS[1:])
     say(f"wrote {done.nb_jobs} jobs to {out}, their names to {files.names}")
     say(f"drafted the machine in {files.machine}: correct it")
+    say(f"wrote the memory, GPUs and nodes of jobs to {files.resources}")

@@ -37,6 +37,7 @@ from batsched_py.testing import DrawnJob, workload
 from batsched_py.workload import Workload
 from batsched_py.workload.batsim.batsim_workload import read_workload, write_workload
 from batsched_py.workload.conversion_rules import Rules
+from batsched_py.workload.held_resources import HeldResources
 from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.logs.swf import read_swf, write_swf
 from batsched_py.workload.machine_file import read_machine
@@ -389,6 +390,21 @@ def _check_signal(data: bytes) -> None:
 _SALT = "a salt of the fuzzer"
 _RECORDED = jobs_of([[7, 0, 5, 100, 4, -1, -1, 4, 600, -1, 1, 3, 1, 2, 1, 1, -1, -1]])
 _SLURM, _PBS, _OAR = (write(_RECORDED, 1709287200) for write in (as_slurm, as_pbs, as_oar))
+_HELD = (  # what jobs hold besides processors, and runs after the first
+    "JobID|User|Partition|Submit|Start|End|NNodes|AllocCPUS|ReqCPUS|ReqMem|ReqTRES|AllocTRES|ReqGRES"
+    "|State|Restarts|Reason|Reservation|Exclusive|NodeList\n"
+    "7|a|p|1709287200|1709287200|1709287300|2|8|4|4Gc|cpu=4,gres/gpu=1,mem=4G|cpu=8,gres/gpu:x=1"
+    "|gpu:2|PREEMPTED|0|BeginTime|r|YES|n[1-2]\n"
+    "7|a|p|1709287300|1709287400|1709287500|1|4|4|4Gn|||gpu:x:1|COMPLETED|1|||NO|n1\n",
+    "03/01/2024 12:10:00;R;7.s;user=a queue=q ctime=1709287200 start=1709287260 end=1709287300 "
+    "exec_host=n1/0*4+n2/0*8 exec_vnode=(n1:ncpus=4:ngpus=1:mem=4gb)+(n2:ncpus=4+n2[1]:ncpus=4) "
+    "Resource_List.select=1:ncpus=4:ngpus=1:mem=4gb+1:ncpus=8 Resource_List.place=excl\n"
+    "03/01/2024 12:30:00;E;7.s;user=a queue=q ctime=1709287200 start=1709287360 end=1709287400 "
+    "exec_host=n1/0*4 exec_vnode=(n1:ncpus=4:naccelerators=1) run_count=2\n",
+    "job_id,state,submission_time,start_time,stop_time,nb_resources,nb_nodes,nb_gpus,hosts,types\n"
+    "7,Error,1709287200,1709287260,1709287300,4,1,2,n1,besteffort\n"
+    "8,Terminated,1709287200,1709287260,1709287300,1,1,1,n1,\n",
+)
 _OF_RECORDS = """| ; UNLIMITED Unknown n[1-3,7] [ ] NULL + * / = , 5_7 9_[1-3] 8+1 9.batch 98[4].s
 4K 4Gn Partition_Limit CANCELLED COMPLETED Terminated Running PENDING ReqMem TotalCPU Eligible
 Elapsed 1-23:00:00 00:00.5 2024-03-31T02:30:00 2024-10-27T02:30:00 1709287200 99999999999 02:00:00
@@ -409,13 +425,16 @@ def _check_records(system: type[AccountingSystem], data: bytes) -> None:
             salt=salt,
             time_zone="Europe/Paris",
             job_names=True,
+            runs="last" if tolerant else "keep",
         )
         with refusing(InputError, "records"):
             done = import_log(system, ["records"], Path("out.swf"), options)
         log = read_swf("out.swf")
         assert len(log) == done.nb_jobs > 0
         assert not log.notes, log.notes
-        read_machine("out_machine.toml")
+        machine = read_machine("out_machine.toml")
+        assert machine.nb_processors == log.max_processors
+        HeldResources("out_resources.csv", log)
         assert _SALT not in Path("out_names.csv").read_text() + "".join(log.header_lines)
 
     each(read, None, _SALT)
@@ -452,10 +471,18 @@ TARGETS = (
     *(
         Target(
             system.name,
-            partial(lambda text: [text.encode(), text.replace("\n", "\r\n").encode()], content),
+            partial(
+                lambda text, held: [
+                    *(text.encode(), text.replace("\n", "\r\n").encode(), held.encode())
+                ],
+                content,
+                held,
+            ),
             partial(_check_records, system),
             _OF_RECORDS,
         )
-        for system, content in ((slurm.Slurm, _SLURM), (pbs.Pbs, _PBS), (oar.Oar, _OAR))
+        for system, content, held in zip(
+            (slurm.Slurm, pbs.Pbs, oar.Oar), (_SLURM, _PBS, _OAR), _HELD, strict=True
+        )
     ),
 )

@@ -1,0 +1,107 @@
+"""Measures which resource of their nodes binds runs, and what ended runs or held them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from batsched_py.accounting.seen_nodes import Run, SeenNodes
+from batsched_py.support.terminal_text import one_line
+from batsched_py.units import HOUR
+
+HEADINGS = ("of what ran", "runs", "core-hours", "GPU-hours")
+"""Of the table of what binds."""
+ALL, WITHOUT_GPU = "all", "no GPU on GPU nodes"
+_BINDING = ("GPUs bind", "cores bind on a GPU job", "memory binds", WITHOUT_GPU)
+_MORE, _SPECIAL = "more allocated than requested", "shards, licences, heterogeneous"
+_ENDED_BY = {"preempted": "preempted", "requeued": "requeued", "node": "lost to failed nodes"}
+
+
+class UseRow(msgspec.Struct):
+    """The runs of one kind, with the core-hours and GPU-hours that they held."""
+
+    runs: int = 0
+    core_hours: float = 0.0
+    gpu_hours: float = 0.0
+
+
+class ResourceUse:
+    """The use of cores, GPUs and memory by kinds of ``runs``; a run may be of several kinds.
+
+    The resource of which a run holds the largest share on its nodes binds it, by the sizes of the
+    nodes that were ``seen``. Of equal shares GPUs bind, then cores.
+    """
+
+    def __init__(self, runs: Iterable[Run], seen: SeenNodes) -> None:
+        self.rows = {kind: UseRow() for kind in (ALL, *_BINDING, _MORE, _SPECIAL)}
+        self.has_resources = self.has_gpus = False
+        """Whether a run had memory or GPUs, as far as records say."""
+        self._seen = seen
+        self._nb_without_nodes = 0
+        for run in runs:
+            hours = (run.end - run.start) / HOUR
+            self.has_gpus |= run.held.gpus > 0
+            self.has_resources |= run.held.gpus > 0 or run.held.memory_mib > 0
+            for kind in self._kinds(run):
+                row = self.rows.setdefault(kind, UseRow())
+                row.runs += 1
+                row.core_hours += max(run.held.cores, 0) * hours
+                row.gpu_hours += max(run.held.gpus, 0) * hours
+
+    def _kinds(self, run: Run) -> Iterator[str]:
+        held = run.held
+        yield ALL
+        if (capacity := self._seen.capacity(run.node_names)) is None:
+            self._nb_without_nodes += 1
+        else:
+            cores, gpus, memory = capacity
+            of_gpus = held.gpus / gpus if held.gpus > 0 and gpus else 0.0
+            of_cores = max(held.cores, 0) / cores
+            if memory and held.memory_mib / memory > max(of_gpus, of_cores):
+                yield _BINDING[2]
+            elif held.gpus > 0:
+                yield _BINDING[0 if of_gpus >= of_cores else 1]
+            if held.gpus == 0 and gpus:
+                yield WITHOUT_GPU
+        if 0 < held.requested_cores < held.cores:
+            yield _MORE
+        if held.is_special:
+            yield _SPECIAL
+        if held.ended_by:
+            yield _ENDED_BY[held.ended_by]
+        if held.reservation:
+            yield "in reservations"
+        if held.reason:
+            yield f"last held back by {one_line(held.reason)}"
+
+    def _others(self) -> list[str]:
+        """Return the kinds of which a log has nothing."""
+        return sorted(list(self.rows)[len(_BINDING) + 3 :], key=lambda kind: "last held" in kind)
+
+    def notes(self) -> Iterator[str]:
+        """Yield a sentence for each kind of run of which a log has nothing."""
+        for kind in self._others():
+            row = self.rows[kind]
+            gpus = f" and {row.gpu_hours:.4f} GPU-hours" if self.has_gpus else ""
+            yield f"runs {kind}, with {row.core_hours:.4f} core-hours{gpus} ({row.runs})"
+        if self.has_resources and self._nb_without_nodes:
+            yield f"runs on unknown nodes, so that what binds is unknown ({self._nb_without_nodes})"
+
+    def table(self) -> list[list[str]]:
+        """Return the cells of a table: kind, runs, and hours as shares of all."""
+        total = self.rows[ALL]
+        hours = f"{total.core_hours:.6g}", f"{total.gpu_hours:.6g}" if self.has_gpus else "-"
+        lines = [[ALL, str(total.runs), *hours]]
+        for kind in [*_BINDING, _MORE, _SPECIAL, *self._others()]:
+            row = self.rows[kind]
+            cells = [kind, str(row.runs), _share(row.core_hours, total.core_hours)]
+            cells.append(_share(row.gpu_hours, total.gpu_hours) if kind != WITHOUT_GPU else "-")
+            is_unknown = kind in _BINDING and total.runs == self._nb_without_nodes
+            lines.append([kind, "-", "-", "-"] if is_unknown else cells)
+        return lines
+
+
+def _share(part: float, total: float) -> str:
+    """Return a share in percent; "-" of nothing."""
+    return f"{part / total:.0%}" if total else "-"

@@ -1,0 +1,34 @@
+"""The table beside a log: what its jobs held and requested besides processors."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from batsched_py.accounting.records import Extras
+from batsched_py.files.csv_text import protect_cell, quote_field
+from batsched_py.support.terminal_text import one_line
+from batsched_py.workload.logs.swf import UNKNOWN
+
+_COLUMNS = Extras._fields[: Extras._fields.index("ended_by") + 1]
+HEADER = ",".join(("job", *_COLUMNS)) + "\n"
+
+
+def make_line(number: int, extras: Extras) -> str:
+    """Return the row of the job with this ``number`` in the log; an empty cell is unknown.
+
+    Chunks are there only if its nodes held different amounts.
+    """
+    if extras.chunks and "+" not in extras.chunks:
+        extras = extras._replace(chunks="")
+    return ",".join(map(_cell, (number, *extras[: len(_COLUMNS)]))) + "\n"
+
+
+def _cell(value: int | str) -> str:
+    if isinstance(value, int):
+        return "" if value == UNKNOWN else str(value)
+    return _quoted(value) if value else ""
+
+
+@lru_cache(1024)
+def _quoted(text: str) -> str:
+    return quote_field(protect_cell(one_line(text)))
