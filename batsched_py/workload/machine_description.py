@@ -43,6 +43,16 @@ class PartitionLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_processors_per_user: Count | None = None
 
 
+class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of equal nodes, with the cores, GPUs and memory of each."""
+
+    count: int
+    cores: int
+    gpus: int = 0
+    memory_mib: int | None = None
+    """None: unknown, so that memory holds no job back."""
+
+
 class Partition(PartitionLimits, frozen=True, kw_only=True):
     """A partition, its processors and its limits, in processors of the simulation and seconds."""
 
@@ -62,6 +72,8 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
     """Whether jobs take whole nodes."""
     nodes: ProcessorSet = NO_PROCESSORS
     """The numbers of its nodes; none where jobs do not hold parts of :attr:`.nodes`."""
+    node_groups: tuple[NodeGroup, ...] = ()
+    """Its nodes by their resources, also where one resource is counted."""
 
     def whole_nodes(self, size: int) -> int:
         """Return ``size`` rounded up to the processors of whole nodes, if jobs take nodes."""
@@ -169,16 +181,6 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
     planned: bool = True
     """Whether it is known before: no job is started that would run into it."""
     reason: str = ""
-
-
-class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of equal nodes, with the cores, GPUs and memory of each."""
-
-    count: int
-    cores: int
-    gpus: int = 0
-    memory_mib: int | None = None
-    """None: unknown, so that memory holds no job back."""
 
 
 class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
