@@ -30,7 +30,7 @@ MOST_UNEXPLAINED = 0.1
 RESOURCES = ("cores", "GPUs", "memory")
 _LIMIT = "limit "
 _LIMIT_REASON = re.compile(r"(QOS|Assoc|Grp|Max)|\w+Limit$")
-_COUNTED = {"gres": "gpus", "cpu": "cpus", "mem": "memory", "job": "jobs"}
+_COUNTED = {"gres": "gpus processors", "cpu": "cpus processors", "mem": "memory", "job": "jobs"}
 """Parts of the reasons of Slurm, and what such a limit counts."""
 _ENDS = {"preempted": "preempted", "requeued": "requeued", "node": "lost to nodes"}
 
@@ -92,10 +92,13 @@ def measure_resources(log: SwfLog, machine: LogPartitions, jobs: MatchedJobs) ->
         rows = np.flatnonzero(ran & inside[machine.place])
         if not len(rows):
             continue
-        alone = np.array([each.cores > 1 for each in parts])[machine.place[rows]].tolist()
-        extras = [held.rows[row] for row in rows.tolist()]
-        sizes = zip(cores[rows].astype(int).tolist(), extras, alone, strict=True)
-        amounts = add_up(part.node_groups, sizes)
+        amounts = add_up(
+            part.node_groups,
+            (
+                (int(cores[row]), held.rows[row], parts[at].takes_nodes)
+                for row, at in zip(rows.tolist(), machine.place[rows].tolist(), strict=True)
+            ),
+        )
         columns = (*amounts.T, counted[rows])
         used = [Intervals(begin[rows], begin[rows] + run[rows], column) for column in columns]
         own = machine.place[rows] == place
@@ -103,14 +106,11 @@ def measure_resources(log: SwfLog, machine: LogPartitions, jobs: MatchedJobs) ->
         hours = np.zeros(len(log))
         hours[rows[own]] = (run[rows] * amounts[:, resource])[own]
         causes = _group_by_cause(held.known, rows[own].tolist())
-        limited = _find_limited(machine.described, part)
-        made = PartitionUse(
-            **_measure_use(part, used),
-            hours=("core-hours", "GPU-hours")[resource],
-            held=[_measure_runs(cause, its, hours, jobs) for cause, its in causes.items()],
-            unknown_limits=[cause for cause in causes if _is_unknown_limit(cause, limited)],
-        )
-        found.append(made)
+        unknown = [cause for cause in causes if _is_unknown_limit(cause, machine.described, part)]
+        runs = [_measure_runs(cause, its, hours, jobs) for cause, its in causes.items()]
+        unit = ("core-hours", "GPU-hours")[resource]
+        use = _measure_use(part, used)
+        found.append(PartitionUse(**use, hours=unit, held=runs, unknown_limits=unknown))
     return found
 
 
@@ -170,7 +170,7 @@ def _measure_use(part: Partition, used: list[Intervals]) -> dict[str, Any]:
     most = levels.max(axis=1)
     room = np.where((most > 0) & (has > 0) & (has < inf), has, nan)
     shares, means = (most / room)[:3], (levels @ shares_of_time / room)[:3]
-    order = np.lexsort((np.nan_to_num(means), np.minimum(np.nan_to_num(shares), 1)))
+    binds = np.nanargmax(np.minimum(shares, 1) + 1e-6 * means)
     counted, worst = "GPUs" if part.counts_gpus else "cores", 4
     if part.nodes:
         worst = int(np.argmax(over[:3]))
@@ -179,7 +179,7 @@ def _measure_use(part: Partition, used: list[Intervals]) -> dict[str, Any]:
         "partition": part.name,
         "most": shares.tolist(),
         "mean": means.tolist(),
-        "binds": RESOURCES[order[-1]],
+        "binds": RESOURCES[binds],
         "dominant_over": over[3],
         "counted": counted,
         "counted_over": over[worst],
@@ -221,14 +221,11 @@ def _find_causes(row: Row) -> Iterator[str]:
         yield _ENDS[row[ENDED_BY]]
 
 
-def _find_limited(described: MachineDescription, part: Partition) -> set[str]:
-    """Return what the machine file limits: ``gpus``, ``cpus``, ``memory`` or ``jobs``."""
-    limited = {resource for limit in getattr(described, "limits", ()) for resource in limit.most}
-    if part.max_processors_per_user is not None:
-        limited.add("gpus" if part.counts_gpus else "cpus")
-    return limited | ({"jobs"} if part.max_running_jobs_per_user is not None else set())
-
-
-def _is_unknown_limit(cause: str, limited: set[str]) -> bool:
-    counted = {what for word, what in _COUNTED.items() if word in cause.lower()}
-    return cause.startswith(_LIMIT) and ("Minutes" in cause or not counted & limited)
+def _is_unknown_limit(cause: str, described: MachineDescription, part: Partition) -> bool:
+    """Return whether a cause is a limit on what the machine file does not limit."""
+    limits = (*described.limits, part.limit_of_users)
+    counted = [
+        what for word, its in _COUNTED.items() if word in cause.lower() for what in its.split()
+    ]
+    is_known = any(what in limit.most for limit in limits for what in counted)
+    return cause.startswith(_LIMIT) and ("Minutes" in cause or not is_known)

@@ -43,16 +43,6 @@ class PartitionLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_processors_per_user: Count | None = None
 
 
-class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of equal nodes, with the cores, GPUs and memory of each."""
-
-    count: int
-    cores: int
-    gpus: int = 0
-    memory_mib: int | None = None
-    """None: unknown, so that memory holds no job back."""
-
-
 class Partition(PartitionLimits, frozen=True, kw_only=True):
     """A partition, its processors and its limits, in processors of the simulation and seconds."""
 
@@ -181,6 +171,16 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
     planned: bool = True
     """Whether it is known before: no job is started that would run into it."""
     reason: str = ""
+
+
+class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of equal nodes, with the cores, GPUs and memory of each."""
+
+    count: int
+    cores: int
+    gpus: int = 0
+    memory_mib: int | None = None
+    """None: unknown, so that memory holds no job back."""
 
 
 class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
