@@ -108,6 +108,7 @@ def measure_resources(log: SwfLog, machine: LogPartitions, jobs: MatchedJobs) ->
         causes = _group_by_cause(held.known, rows[own].tolist())
         unknown = [cause for cause in causes if _is_unknown_limit(cause, machine.described, part)]
         runs = [_measure_runs(cause, its, hours, jobs) for cause, its in causes.items()]
+        runs[1:-1] = sorted(runs[1:-1], key=lambda each: -each.share)
         unit = ("core-hours", "GPU-hours")[resource]
         use = _measure_use(part, used)
         found.append(PartitionUse(**use, hours=unit, held=runs, unknown_limits=unknown))

@@ -180,7 +180,9 @@ def tabulate_resources(found: Iterable[PartitionUse]) -> list[Table | None]:
         for name, most, mean in zip(RESOURCES, part.most, part.mean, strict=True):
             row |= {name: most, f"{name}_mean": "" if isnan(mean) else f"mean {100 * mean:.0f}"}
         rows.append(row)
-        held += [{**row, **msgspec.structs.asdict(each)} for each in part.held]
+        for each in part.held:
+            hours = part.hours if each is part.held[0] else ""
+            held.append({**row, **msgspec.structs.asdict(each), "hours": hours})
     shares = [
         Column(name, f"{name} (%)", 0, scale=0.01, below=f"{name}_mean") for name in RESOURCES
     ]
