@@ -86,7 +86,7 @@ def measure_resources(log: SwfLog, machine: LogPartitions, jobs: MatchedJobs) ->
     cores = np.where(allocated > 0, allocated, log.column("requested_processors"))
     begin, counted = log.column("submit_time") + wait, np.maximum(machine.sizes(cores), 0)
     ran = (wait >= 0) & (run > 0) & (cores > 0)
-    found = []
+    numbers, found = log.column("job_number"), []
     for place, part in enumerate(parts):
         inside = np.array([not other.processors - part.processors for other in parts])
         rows = np.flatnonzero(ran & inside[machine.place])
@@ -95,7 +95,7 @@ def measure_resources(log: SwfLog, machine: LogPartitions, jobs: MatchedJobs) ->
         amounts = add_up(
             part.node_groups,
             (
-                (int(cores[row]), held.rows[row], parts[at].takes_nodes)
+                (int(numbers[row]), int(cores[row]), held.rows[row], parts[at].takes_nodes)
                 for row, at in zip(rows.tolist(), machine.place[rows].tolist(), strict=True)
             ),
         )
@@ -110,22 +110,22 @@ def measure_resources(log: SwfLog, machine: LogPartitions, jobs: MatchedJobs) ->
         runs = [_measure_runs(cause, its, hours, jobs) for cause, its in causes.items()]
         runs[1:-1] = sorted(runs[1:-1], key=lambda each: -each.share)
         unit = ("core-hours", "GPU-hours")[resource]
-        use = _measure_use(part, used)
-        found.append(PartitionUse(**use, hours=unit, held=runs, unknown_limits=unknown))
+        found.append(_measure_use(part, used, hours=unit, held=runs, unknown_limits=unknown))
     return found
 
 
 def add_up(
-    groups: Sequence[NodeGroup], jobs: Iterable[tuple[int, Mapping[str, Any], bool]]
+    groups: Sequence[NodeGroup], jobs: Iterable[tuple[int, int, Mapping[str, Any], bool]]
 ) -> NDArray[np.int64]:
     """Return cores, GPUs, MiB and dominant size of each job on such nodes, of shape (n, 4).
 
-    A job is its cores, its fields (see :mod:`~batsched_py.workload.node_shares`) and whether it
-    takes whole nodes: then it holds all of the smallest at least. The dominant size is the sum over
-    nodes of its largest share, rounded up to GPUs, or to cores where nodes have no GPU.
+    A job is its number, its cores, its fields (see :mod:`~batsched_py.workload.node_shares`) and
+    whether it takes whole nodes: then it holds all of the smallest at least. The dominant size is
+    the sum over nodes of its largest share, rounded up to GPUs, or to cores where nodes have none.
+    Raises :class:`WorkloadError` for fields that make no sense.
 
     >>> nodes = [NodeGroup(count=2, cores=64, gpus=4, memory_mib=512_000)]
-    >>> add_up(nodes, [(48, {"gpus": 1, "memory_mib": 96_000}, False)]).tolist()
+    >>> add_up(nodes, [(1, 48, {"gpus": 1, "memory_mib": 96_000}, False)]).tolist()
     [[48, 1, 96000, 3]]
     """
     whole, _, unit = _arrays(groups)
@@ -134,10 +134,10 @@ def add_up(
     biggest, least = (of(axis=1).astype(int).tolist() for of in (whole.max, whole.min))
     known: dict[object, list[int]] = {}
     made = []
-    for cores, extra, alone in jobs:
+    for number, cores, extra, alone in jobs:
         key = cores, alone, *extra.items()
         if key not in known:
-            demand = read_shares(cores, extra, biggest, f"a job of {cores} cores")
+            demand = read_shares(cores, extra, biggest, f"job {number}")
             total = [0, 0, 0, 0]
             for nodes, *held in demand.shares:
                 if alone or demand.exclusive:
@@ -161,7 +161,7 @@ def _arrays(groups: Sequence[NodeGroup]) -> tuple[Column, Column, Column]:
     return columns, np.array([of.count for of in groups]), columns[int(columns[1].all())]
 
 
-def _measure_use(part: Partition, used: list[Intervals]) -> dict[str, Any]:
+def _measure_use(part: Partition, used: list[Intervals], **further: Any) -> PartitionUse:
     """Measure the use of cores, GPUs, memory, dominant sizes and what the run counts."""
     levels = np.array([each.levels[:-1] for each in used])
     shares_of_time = np.diff(used[0].instants) / np.ptp(used[0].instants)
@@ -176,15 +176,16 @@ def _measure_use(part: Partition, used: list[Intervals]) -> dict[str, Any]:
     if part.nodes:
         worst = int(np.argmax(over[:3]))
         counted = RESOURCES[worst] if over[worst] else "all"
-    return {
-        "partition": part.name,
-        "most": shares.tolist(),
-        "mean": means.tolist(),
-        "binds": RESOURCES[binds],
-        "dominant_over": over[3],
-        "counted": counted,
-        "counted_over": over[worst],
-    }
+    return PartitionUse(
+        partition=part.name,
+        most=shares.tolist(),
+        mean=means.tolist(),
+        binds=RESOURCES[binds],
+        dominant_over=over[3],
+        counted=counted,
+        counted_over=over[worst],
+        **further,
+    )
 
 
 def _measure_runs(cause: str, rows: list[int], hours: Column, jobs: MatchedJobs) -> HeldRuns:

@@ -235,7 +235,7 @@ def expected(name: str) -> Any:
 
 def size_of(group: NodeGroup, cores: int, *, exclusive: bool = False, **extra: Any) -> int:
     known = {name: value for name, value in extra.items() if value != ""}
-    ((*_, size),) = add_up([group], [(cores, known, exclusive)]).tolist()
+    ((*_, size),) = add_up([group], [(1, cores, known, exclusive)]).tolist()
     return int(size)
 
 
@@ -266,7 +266,7 @@ def test_dominant_sizes_of_jobs_of_pbs() -> None:
     one, mixed, alone, _ = expected("3_pbs_select")["jobs"]
     assert size_of(gpu, one["cores"], chunks=one["chunks"]) == one["size"]
     assert size_of(gpu, alone["cores"], gpus=alone["gpus"], exclusive=True) == alone["size"]
-    ((held, *_),) = add_up([gpu], [(alone["cores"], {}, True)]).tolist()
+    ((held, *_),) = add_up([gpu], [(43, alone["cores"], {}, True)]).tolist()
     assert held == alone["held_cores"]
     for share in parse_chunks(mixed["chunks"], "job 42"):
         group, key = (gpu, "size_on_gpu_nodes") if share.gpus else (cpu, "size_on_cpu_nodes")
@@ -399,7 +399,7 @@ def test_the_size_of_a_job_is_that_of_each_of_its_nodes(
         total = [old + new for old, new in zip(total, (*held, size), strict=True)]
     extra = {"nodes": nodes, "gpus": gpus, "memory_mib": memory, "exclusive": exclusive}
     group = NodeGroup(count=9, cores=8, gpus=2, memory_mib=10)
-    assert add_up([group], [(cores, extra, False)]).tolist() == [total]
+    assert add_up([group], [(1, cores, extra, False)]).tolist() == [total]
 
 
 @given(some_runs, st.integers(1, 3))
