@@ -13,7 +13,6 @@ from batsched_py.units import DAY, HOUR, MINUTE
 from batsched_py.workload.log_partitions import LogPartitions
 from batsched_py.workload.logs.clock import find_clock, local_hours
 from batsched_py.workload.logs.swf import SwfLog
-from batsched_py.workload.machine_description import MachineDescription
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _REQUESTS = {
@@ -40,7 +39,7 @@ class Classes(msgspec.Struct, frozen=True, eq=False):
 
 
 def classify_jobs(
-    jobs: MatchedJobs, log: SwfLog, described: MachineDescription | None = None
+    jobs: MatchedJobs, log: SwfLog, machine: LogPartitions | None = None
 ) -> Iterator[Classes]:
     """Yield the classes of jobs, one kind after the other.
 
@@ -54,7 +53,7 @@ def classify_jobs(
     if start is not None:
         yield Classes("weekday", list(_WEEKDAYS), (hours // 24).astype(np.intp))
     yield _sizes(jobs)
-    if (partitions := _partitions(jobs, log, described)) is not None:
+    if (partitions := _partitions(jobs, log, machine)) is not None:
         yield partitions
     yield _requests(jobs, log)
     if any(jobs.user):
@@ -81,13 +80,10 @@ def _sizes(jobs: MatchedJobs) -> Classes:
     return Classes("size", names, number)
 
 
-def _partitions(
-    jobs: MatchedJobs, log: SwfLog, described: MachineDescription | None
-) -> Classes | None:
+def _partitions(jobs: MatchedJobs, log: SwfLog, machine: LogPartitions | None) -> Classes | None:
     """Return the partitions of jobs, None if nothing is known of them."""
-    if described is not None:
-        names = LogPartitions(log, described).names
-        return _named("partition", np.array(names, dtype=object)[jobs.row])
+    if machine is not None:
+        return _named("partition", np.array(machine.names, dtype=object)[jobs.row])
     for field in ("partition", "queue"):
         numbers = log.column(field)[jobs.row]
         if (numbers >= 0).any():

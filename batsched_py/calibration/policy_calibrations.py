@@ -7,10 +7,12 @@ from collections.abc import Mapping
 import msgspec
 
 from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, keep_common, match_jobs
+from batsched_py.calibration.resource_use import PartitionUse, measure_resources
 from batsched_py.calibration.run_calibration import Calibration, ComparedRun
 from batsched_py.calibration.week_bootstrap import Estimate
 from batsched_py.results.job_table import Column, JobTable
 from batsched_py.support.statistics import Interval
+from batsched_py.workload.log_partitions import LogPartitions
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import MachineDescription
 
@@ -36,6 +38,8 @@ class PolicyCalibrations(msgspec.Struct, frozen=True, eq=False):
     differences: list[Difference]
     waits: dict[str, tuple[Column, Column]]
     """Recorded and simulated waits of the jobs that are compared, by policy, seconds."""
+    resources: list[PartitionUse] = []
+    """Empty if no GPUs and no memory of nodes are known."""
 
     @property
     def site(self) -> str:
@@ -64,9 +68,10 @@ def calibrations(
     same = keep_common([jobs for jobs, _ in matched])
     runs: dict[str, ComparedRun] = {}
     usual = None
+    machine = None if described is None else LogPartitions(log, described)
     for (name, table), jobs, (before, counts) in zip(tables.items(), same, matched, strict=True):
         counts = _counted_again(counts, before, jobs)
-        run = ComparedRun(log, jobs, counts, table.nb_processors, described, usual)
+        run = ComparedRun(log, jobs, counts, table.nb_processors, machine, usual)
         runs[name], usual = run, run.usual
     site, *others = runs.values()
     differences = [
@@ -79,6 +84,7 @@ def calibrations(
         {name: run.calibration for name, run in runs.items()},
         differences,
         {name: (run.compared.recorded, run.compared.simulated) for name, run in runs.items()},
+        [] if machine is None else measure_resources(log, machine, site.compared),
     )
 
 

@@ -28,6 +28,7 @@ from batsched_py.errors import UsageError
 from batsched_py.results.job_table import Column, JobTable
 from batsched_py.support.statistics import Interval
 from batsched_py.units import MINUTE
+from batsched_py.workload.log_partitions import LogPartitions
 from batsched_py.workload.logs.swf import SwfLog
 from batsched_py.workload.machine_description import MachineDescription
 
@@ -96,7 +97,8 @@ def calibration(
     >>> calibration(log, result.table_as_written()).agreement.bias  # doctest: +SKIP
     """
     jobs, counts = match_jobs(log, table)
-    return ComparedRun(log, jobs, counts, table.nb_processors, described).calibration
+    machine = None if described is None else LogPartitions(log, described)
+    return ComparedRun(log, jobs, counts, table.nb_processors, machine).calibration
 
 
 class ComparedRun:
@@ -108,14 +110,14 @@ class ComparedRun:
         jobs: MatchedJobs,
         counts: JobCounts,
         nb_processors: int | None,
-        described: MachineDescription | None,
+        machine: LogPartitions | None,
         usual: Mapping[str, Estimate] | None = None,
     ) -> None:
         if not jobs.measured.any():
             raise UsageError(
                 f"no job is left to compare with {log.path}: {describe_left_out(counts)}"
             )
-        self._jobs, self._nb_processors, self._described = jobs, nb_processors, described
+        self._jobs, self._nb_processors, self._machine = jobs, nb_processors, machine
         self._log, self._counts = log, counts
         self.compared = jobs.only_measured
         self.weeks = Weeks(self.compared.submit)
@@ -135,7 +137,7 @@ class ComparedRun:
     def calibration(self) -> Calibration:
         """The result of the comparison."""
         jobs = self.compared
-        classes = classify_jobs(jobs, self._log, self._described)
+        classes = classify_jobs(jobs, self._log, self._machine)
         names = UsualWaits.__struct_fields__
         return Calibration(
             jobs=self._counts,

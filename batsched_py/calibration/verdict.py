@@ -8,6 +8,7 @@ from math import isnan
 from batsched_py.calibration.agreement import FACTOR, MARGIN
 from batsched_py.calibration.groups import FEWEST_JOBS, USER, Group
 from batsched_py.calibration.policy_calibrations import USUAL, Difference, PolicyCalibrations
+from batsched_py.calibration.resource_use import MOST_UNEXPLAINED, PartitionUse
 from batsched_py.calibration.run_calibration import Calibration
 from batsched_py.options.durations import format_duration
 from batsched_py.support.statistics import FEWEST, Interval
@@ -27,6 +28,7 @@ _COMPARED = (
     "it is as close to the log as",
     "it is inconclusive whether it is closer to the log than",
 )
+_UNBELIEVABLE = "Levels of waits cannot be believed; relative changes may."
 _KINDS = {"hour": "hours", "requested time": "requested times"}
 
 THRESHOLDS = (
@@ -42,6 +44,7 @@ def describe_calibration(found: PolicyCalibrations) -> list[str]:
     of_site = found.of_site
     rank = of_site.agreement.rank_correlation
     sentences = [
+        _describe_doubts(found.resources),
         f"{_name_closer_policy(found)}Under {found.site}, {_describe_own_level(of_site)}. "
         f"{describe_order(rank)}.",
         _compare_with_others(found.differences),
@@ -49,6 +52,25 @@ def describe_calibration(found: PolicyCalibrations) -> list[str]:
         f"{_describe_trust(of_site)}.",
     ]
     return [sentence for sentence in sentences if sentence]
+
+
+def _describe_doubts(resources: list[PartitionUse]) -> str:
+    """Return why levels of waits cannot be believed by the records; empty if they can be."""
+    doubts = []
+    for part in resources:
+        if part.counted_over > MOST_UNEXPLAINED:
+            doubts.append(
+                f"In {part.partition}, running jobs hold more {part.counted} than the simulated "
+                f"machine has, {100 * part.counted_over:.0f} % of the time."
+            )
+        limits = part.unknown_limits
+        share = sum(held.share for held in part.held if held.by in limits)
+        if share > MOST_UNEXPLAINED:
+            doubts.append(
+                f"In {part.partition}, limits that the machine file does not have held "
+                f"{100 * share:.0f} % of the {part.hours} ({', '.join(limits)})."
+            )
+    return " ".join([_UNBELIEVABLE, *doubts]) if doubts else ""
 
 
 def _name_closer_policy(found: PolicyCalibrations) -> str:

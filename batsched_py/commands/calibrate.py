@@ -16,7 +16,7 @@ from batsched_py.run.program_settings import OF_PROGRAM
 from batsched_py.run.settings import SETTINGS, USERS, Settings
 from batsched_py.run.stored_values import Run, check_outside
 from batsched_py.support.signals import default_stop_signals
-from batsched_py.support.terminal_text import one_line, print_table, say
+from batsched_py.support.terminal_text import console, one_line, print_table, say
 from batsched_py.units import HOUR
 from batsched_py.workload.conversion_rules import describe
 from batsched_py.workload.logs.log_archive import find_log
@@ -170,6 +170,8 @@ def _write(calibrated: Calibrated, places: Sequence[Path]) -> None:
         "policies": calibrated.found.policies,
         "differences": calibrated.found.differences,
     }
+    if calibrated.found.resources:
+        stored["resources"] = calibrated.found.resources
     stored.pop("statistics", None)
     write_whole(places[0], msgspec.json.format(msgspec.json.encode(stored), indent=1) + b"\n")
     write_whole(places[1], render_page(make_calibration_report(calibrated)))
@@ -178,6 +180,8 @@ def _write(calibrated: Calibrated, places: Sequence[Path]) -> None:
 def _print(found: PolicyCalibrations) -> None:
     from batsched_py.calibration.run_calibration import describe_left_out
     from batsched_py.calibration.verdict import describe_calibration
+    from batsched_py.report.calibrating.tables import tabulate_resources
+    from batsched_py.report.forms.terminal import print_table as print_report_table
 
     of_site = found.of_site
     jobs = f"{of_site.jobs.compared:,} {'job' if of_site.jobs.compared == 1 else 'jobs'}"
@@ -190,6 +194,9 @@ def _print(found: PolicyCalibrations) -> None:
     if wrong := _worst(of_site):
         print(f"\nwhere the bias of {one_line(found.site)} costs most:")
         _print_groups(wrong)
+    for table in tabulate_resources(found.resources):
+        if table is not None:
+            print_report_table(table, console())
 
 
 def _worst(found: Calibration) -> list[Group]:

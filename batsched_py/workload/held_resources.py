@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,13 @@ from batsched_py.workload.node_shares import CHUNKS, EXCLUSIVE, GPUS, MEMORY, NO
 from batsched_py.workload.workload import RUN_AFTER
 
 _NUMBERS = (NODES, GPUS, MEMORY)
-_CORES, _RUN, _FIRST = "cores", "run", "first_run"
+_CORES, _FIRST = "cores", "first_run"
 _NEEDED = ("job", *_NUMBERS)
+RUN, ELIGIBLE = "run", "eligible_s"
+REASON, RESERVATION, ENDED_BY = "reason", "reservation", "ended_by"
+"""Columns about the wait and the end of a job that no simulation uses."""
+_OF_JOBS = (*_NUMBERS, CHUNKS, EXCLUSIVE, RUN_AFTER)
+_TEXTS = (CHUNKS, REASON, RESERVATION, ENDED_BY)
 Row = dict[str, Any]
 """The fields of a job that are known, by name."""
 
@@ -53,13 +59,14 @@ class HeldResources:
             )
         if differ:
             self.notes.append(f"{differ} jobs have other cores in {path} than in the log")
-        run_of = {(row.get(_FIRST), row.get(_RUN)): job for job, row in by_job.items()}
+        run_of = {(row.get(_FIRST), row.get(RUN)): job for job, row in by_job.items()}
         for row in by_job.values():
-            run, first = row.pop(_RUN, 1), row.pop(_FIRST, None)
-            row.pop(_CORES, None)
+            run, first = row.get(RUN, 1), row.get(_FIRST)
             if run > 1 and (first, run - 1) in run_of:
                 row[RUN_AFTER] = str(run_of[first, run - 1])
-        self.rows: list[Row] = [row or {} for row in rows]
+        self.known = [row or {} for row in rows]
+        """All that the table has of each job, by the names of its columns."""
+        self.rows = [{name: row[name] for name in _OF_JOBS if name in row} for row in self.known]
 
     @property
     def gpus(self) -> NDArray[np.float64]:
@@ -75,11 +82,10 @@ def _read(path: str) -> dict[int, Row]:
             raise InputError(f"{path}:1: there is no column {name}: expected {', '.join(_NEEDED)}")
     parse: dict[int, tuple[str, Callable[[str], Any]]] = {
         header.index(name): (name, int)
-        for name in ("job", _CORES, _RUN, _FIRST, *_NUMBERS)
+        for name in ("job", _CORES, _FIRST, *_NUMBERS, RUN, ELIGIBLE)
         if name in header
     }
-    if CHUNKS in header:
-        parse[header.index(CHUNKS)] = CHUNKS, str
+    parse |= {header.index(name): (name, intern) for name in _TEXTS if name in header}
     if EXCLUSIVE in header:
         parse[header.index(EXCLUSIVE)] = EXCLUSIVE, lambda text: text == "1"
     rows: dict[int, Row] = {}

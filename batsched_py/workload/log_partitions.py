@@ -27,10 +27,11 @@ class LogPartitions:
 
     def __init__(self, log: SwfLog, described: MachineDescription) -> None:
         numbers = log.column(described.field)
-        self._partitions = described.partitions
+        self.described, self._partitions = described, described.partitions
         unique, inverse = np.unique(numbers, return_inverse=True)
         places = np.array([described.find_place(int(number)) for number in unique], dtype=np.intp)
-        self._place: NDArray[np.intp] = places[inverse]
+        self.place: NDArray[np.intp] = places[inverse]
+        """Of the partition of each job among those of the machine."""
         unknown = np.array([int(number) not in described.by_name for number in unique])
         self._unknown = unknown[inverse] & (len(self._partitions) > 1)
         self._numbers, self._field = numbers, described.field
@@ -41,7 +42,7 @@ class LogPartitions:
         self._notes = self.held.notes if self.held else []
         if self.held is None and described.nodes:
             self._notes = ["jobs hold cores only: the machine file names no table of resources"]
-        counts = np.array([part.counts_gpus for part in self._partitions])[self._place]
+        counts = np.array([part.counts_gpus for part in self._partitions])[self.place]
         self._counts_gpus: NDArray[np.bool_] | None = counts if counts.any() else None
         if self.held is None and self._counts_gpus is not None:
             raise UsageError(
@@ -67,23 +68,23 @@ class LogPartitions:
 
     @property
     def _cuts(self) -> NDArray[np.bool_]:
-        return np.array([part.over_walltime == "cut" for part in self._partitions])[self._place]
+        return np.array([part.over_walltime == "cut" for part in self._partitions])[self.place]
 
     def _of_each(self, values: list[float]) -> Column:
-        return np.array(values, dtype=np.float64)[self._place]
+        return np.array(values, dtype=np.float64)[self.place]
 
     @property
     def lacks_gpus(self) -> Mask:
         """Which jobs hold no GPU in a partition that counts GPUs."""
         if self._counts_gpus is None or self.held is None:
-            return np.zeros(len(self._place), dtype=np.bool_)
+            return np.zeros(len(self.place), dtype=np.bool_)
         return self._counts_gpus & (self.held.gpus <= 0)
 
     @property
     def names(self) -> list[str]:
         """The name of the partition of each job."""
         names = [part.name for part in self._partitions]
-        return [names[place] for place in self._place.tolist()]
+        return [names[place] for place in self.place.tolist()]
 
     @property
     def max_walltimes(self) -> Column:

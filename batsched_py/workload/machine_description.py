@@ -61,6 +61,8 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
     """Whether jobs take whole nodes."""
     nodes: ProcessorSet = NO_PROCESSORS
     """The numbers of its nodes; none where jobs do not hold parts of :attr:`.nodes`."""
+    node_groups: tuple[NodeGroup, ...] = ()
+    """Its nodes by their resources, also where one resource is counted."""
 
     def whole_nodes(self, size: int) -> int:
         """Return ``size`` rounded up to the processors of whole nodes, if jobs take nodes."""

@@ -238,7 +238,7 @@ def read_machine(
         ),
         power=tuple(power),
         field=file.field,
-        nodes=nodes.groups() if nodes.are_packed else (),
+        nodes=nodes.groups(ProcessorSet.interval(0, nodes.nb)) if nodes.are_packed else (),
         resources=None if file.resources is None else str(path.parent / file.resources),
         notes=tuple(notes),
     )
@@ -305,7 +305,7 @@ class _Nodes:
         self.cores = [group.cores for group in file.nodes]
         """Processors of a node of each group."""
         self.gpus = [group.gpus for group in file.nodes]
-        self._memory = [group.memory for group in file.nodes]
+        self._tables = file.nodes
         self.are_packed = False
         """Whether jobs hold cores, GPUs and memory of nodes."""
         self.counting_gpus = NO_PROCESSORS
@@ -339,13 +339,12 @@ class _Nodes:
             self.cores[at] = self.gpus[at]
         self._number_cores()
 
-    def groups(self) -> tuple[NodeGroup, ...]:
-        """Return the groups of nodes with their resources."""
+    def groups(self, nodes: ProcessorSet) -> tuple[NodeGroup, ...]:
+        """Return the groups of these nodes with their resources."""
         return tuple(
-            NodeGroup(count=end - first, cores=cores, gpus=gpus, memory_mib=memory)
-            for (first, end), cores, gpus, memory in zip(
-                pairwise(self._ends), self.cores, self.gpus, self._memory, strict=True
-            )
+            NodeGroup(count=count, cores=of.cores, gpus=of.gpus, memory_mib=of.memory)
+            for at, of in enumerate(self._tables)
+            if (count := (nodes & self.of_group(at)).size)
         )
 
     def of_group(self, at: int) -> ProcessorSet:
@@ -432,6 +431,7 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
         counts_gpus=bool(chosen & nodes.counting_gpus),
         nodes=chosen if nodes.are_packed else NO_PROCESSORS,
         takes_nodes=whole,
+        node_groups=nodes.groups(chosen),
     )
 
 
