@@ -25,7 +25,7 @@ PARTS = {
     "docs/tutorials": 4690,
     "docs/concepts": 5530,
     "docs/how-to": 18900,
-    "docs/reference": 22250,
+    "docs/reference": 22300,
     "docs/gallery.md": 500,
     "experiments/batsched_studies": 14200,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "
