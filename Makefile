@@ -11,7 +11,7 @@ PARALLEL := --numprocesses $(shell expr $(JOBS) + 1) --dist loadfile --no-loadsc
 # The tests with the real thing are run by `make real`: they import images into engines.
 WITHOUT_REAL := --ignore tests/real
 
-.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real test-rl coverage check format bench conformance user-models semi-open rlscheduler claims real-page architecture pictures docs reference words clean
+.PHONY: help campaign test test-long model mutants lowest lock fuzz soak every-policy real test-rl coverage check format bench conformance site-log user-models semi-open rlscheduler claims real-page architecture pictures docs reference words clean
 
 help:
 	@echo "make campaign    run the study 'replay with feedback' on the sample log"
@@ -29,6 +29,7 @@ help:
 	@echo "make coverage    run the tests and say which lines none of them reaches"
 	@echo "make check       lint, types, import contracts, wording of pages and messages"
 	@echo "make format      format the code"
+	@echo "make site-log    write the records of a made-up GPU site to out/site"
 	@echo "make conformance write docs/validation/conformance.md and its data, from SHARED"
 	@echo "make user-models write docs/validation/user-models.md and its data, from SHARED"
 	@echo "make semi-open   write docs/validation/semi-open.md, its data and pictures"
@@ -152,6 +153,12 @@ bench: $(VENV)/installed
 
 conformance: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.conformance --shared $(SHARED)
+
+# SEED=1 JOBS=200000 LOAD=0.8 POPULATION=site; here, JOBS are records.
+site-log: $(VENV)/installed
+	$(BIN)/python -m batsched_studies.gpu_site $(if $(SEED),--seed $(SEED)) $(if $(LOAD),--load $(LOAD)) \
+		$(if $(filter command,$(firstword $(origin JOBS))),--jobs $(JOBS)) \
+		$(if $(POPULATION),--population $(POPULATION))
 
 user-models: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.user_models --shared $(SHARED) --jobs $(JOBS)

@@ -27,7 +27,7 @@ PARTS = {
     "docs/how-to": 18900,
     "docs/reference": 22300,
     "docs/gallery.md": 500,
-    "experiments/batsched_studies": 14200,
+    "experiments/batsched_studies": 14700,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "
     "tests/README.md benchmarks/README.md platforms/README.md": 9980,
 }

@@ -1,0 +1,1 @@
+"""A made-up GPU site: its jobs, an exact schedule of them, and Slurm's records of it."""
