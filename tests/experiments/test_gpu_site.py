@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from batsched_py import simulate
 from batsched_py.testing import DrawnJob, workload
@@ -34,6 +35,7 @@ from batsched_studies.gpu_site.jobs import (
 from batsched_studies.gpu_site.packing import Job, Node, Packing, pack
 from batsched_studies.gpu_site.records import loads, schedule
 from helpers.calling import command
+from helpers.partitions import entry, partition
 
 pytestmark = pytest.mark.slow
 """numba compiles for some seconds before the first test."""
@@ -358,3 +360,39 @@ def test_a_wrong_load_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--load", "80"])
     assert "--load above 0 and below 2" in capsys.readouterr().err
+
+
+def machine_text() -> str:
+    """Return the site as a machine file."""
+    begin, text = 0, ""
+    for name, group in GROUPS.items():
+        sizes = {"cores": group.cores, "gpus": group.gpus, "memory": group.gib * GIB}
+        text += entry("nodes", count=group.nb_nodes, **sizes)
+        text += partition(name, f"{begin}-{begin + group.nb_nodes - 1}")
+        begin += group.nb_nodes
+    return text
+
+
+def waits_of(jobs: list[Job], machine: Path) -> NDArray[np.float64]:
+    """Return the wait of each job under EASY on nodes."""
+    drawn = [DrawnJob(submit, cores, run, limit) for submit, _, cores, _, _, limit, run, _ in jobs]
+    load = workload(drawn, 1, "delay", names=[f"{number:06d}" for number in range(len(jobs))])
+    for made, (_, nodes, _, gpus, memory, _, _, name) in zip(load.jobs, jobs, strict=True):
+        made.extra |= {"nodes": nodes, "gpus": gpus, "memory_mib": memory, "partition": name}
+    table = simulate(load, machine=machine).jobs.sort_values("job_id")
+    waits: NDArray[np.float64] = table["waiting_time"].to_numpy()
+    return waits
+
+
+@pytest.mark.parametrize("load", [0.65, 0.8, 0.92])
+def test_easy_on_nodes_waits_as_exact_packing_does(load: float, tmp_path: Path) -> None:
+    """It reserves planned nodes whole; the twin only what the first job needs of them."""
+    machine = tmp_path / "m.toml"
+    machine.write_text(machine_text())
+    jobs = plain_jobs(draw_site(1, 25_000, load, "mixed", plain=True))
+    names = np.array([job[-1] for job in jobs])
+    exact = pack(jobs, make_nodes()).start - np.array([job[0] for job in jobs])
+    waits = waits_of(jobs, machine)
+    for name in GROUPS:
+        here = names == name
+        assert waits[here].mean() == pytest.approx(exact[here].mean(), rel=0.1), name
