@@ -6,7 +6,7 @@ A TOML file that ``batsched-py import`` drafts and the user corrects.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
 from math import inf
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -245,55 +245,55 @@ def read_machine(
 
 
 def _choose_units(path: str, file: _MachineFile, nodes: _Nodes, packs: bool) -> list[str]:
-    """Choose what a processor is on each node; returns notes on what the file does not say.
+    """Choose what a processor is on each node; returns notes on what the file leaves open.
 
     Raises :class:`InputError` for partitions that share nodes and count different resources.
     """
-    has_several = any(group.gpus or group.memory is not None for group in file.nodes)
     chosen = [
-        nodes.choose(table.nodes, f"{path}: partitions {number}")
+        nodes.find_groups(table.nodes, f"{path}: partitions {number}")
         for number, table in enumerate(file.partitions, 1)
     ]
-    units = [table.unit for table in file.partitions]
-    without = [0 in nodes.of_each(nodes.gpus, some) for some in chosen]
+    have_gpus = [all(file.nodes[at].gpus for at in groups) for groups in chosen]
+    counts_gpus = [table.unit == "gpu" for table in file.partitions]
+    is_open = not any(table.unit for table in file.partitions) and not nodes.are_processors
     notes = []
-    if not any(units) and has_several and not nodes.are_processors:
+    if is_open and any(group.gpus or group.memory is not None for group in file.nodes):
         nodes.are_packed = packs
         if not packs:
-            groups = [nodes.groups_of(some) for some in chosen]
-            counts_gpus = _without_overlaps([not none for none in without], groups)
-            units = ["gpu" if counts else "core" for counts in counts_gpus]
-            pairs = zip(units, file.partitions, strict=True)
+            counts_gpus = have_gpus
+            if _mixed_groups(chosen, have_gpus):
+                counts_gpus = [False] * len(chosen)
             counted = [
-                f"{'GPUs' if unit == 'gpu' else 'cores'} of {table.name}" for unit, table in pairs
+                f"{'GPUs' if counts else 'cores'} of {table.name}"
+                for counts, table in zip(counts_gpus, file.partitions, strict=True)
             ]
-            notes.append(
+            notes = [
                 "the policy does not place jobs by cores, GPUs and memory of nodes: it counts the "
                 + ", ".join(counted)
-            )
-    for number, (unit, some) in enumerate(zip(units, chosen, strict=True), 1):
-        if unit != "gpu":
-            continue
-        where = f"{path}: partitions {number}: unit = 'gpu'"
-        if nodes.are_processors or without[number - 1]:
-            raise InputError(f"{where}: expected nodes with gpus, and processors = 'cores'")
-        nodes.count_gpus(some)
-    for number, (unit, some) in enumerate(zip(units, chosen, strict=True), 1):
-        if unit != "gpu" and nodes.counting_gpus & some:
+            ]
+    for number, (counts, has) in enumerate(zip(counts_gpus, have_gpus, strict=True), 1):
+        if counts and (nodes.are_processors or not has):
             raise InputError(
-                f"{path}: partitions {number}: another partition counts GPUs of these nodes, or of "
-                "others of their table [[nodes]]: expected the same unit, or a table for each"
+                f"{path}: partitions {number}: unit = 'gpu': expected nodes with gpus, and "
+                "processors = 'cores'"
             )
+    if mixed := _mixed_groups(chosen, counts_gpus):
+        raise InputError(
+            f"{path}: nodes {min(mixed) + 1}: some partitions count their GPUs and others their "
+            "cores: expected the same unit, or a table for the nodes of each"
+        )
+    for groups in compress(chosen, counts_gpus):
+        nodes.count_gpus(groups)
     return notes
 
 
-def _without_overlaps(counts_gpus: list[bool], groups: Sequence[set[int]]) -> list[bool]:
-    """Return which partitions can count GPUs: none that shares groups with one that cannot."""
-    pairs = list(zip(counts_gpus, groups, strict=True))
-    new = [
-        counts and all(other or not its & some for other, its in pairs) for counts, some in pairs
-    ]
-    return new if new == counts_gpus else _without_overlaps(new, groups)
+def _mixed_groups(chosen: Sequence[set[int]], counts_gpus: Sequence[bool]) -> set[int]:
+    """Return the groups of nodes in partitions of which some count GPUs and others do not."""
+    pairs = list(zip(chosen, counts_gpus, strict=True))
+    with_gpus = set().union(*(groups for groups, counts in pairs if counts))
+    return with_gpus.intersection(
+        *[set().union(*(groups for groups, counts in pairs if not counts))]
+    )
 
 
 class _Nodes:
@@ -304,12 +304,11 @@ class _Nodes:
         """Whether a processor of the simulation is a node."""
         self.cores = [group.cores for group in file.nodes]
         """Processors of a node of each group."""
-        self.gpus = [group.gpus for group in file.nodes]
         self._tables = file.nodes
         self.are_packed = False
         """Whether jobs hold cores, GPUs and memory of nodes."""
-        self.counting_gpus = NO_PROCESSORS
-        """The nodes whose processors are GPUs."""
+        self.counting_gpus: set[int] = set()
+        """The groups of nodes whose processors are GPUs."""
         self._path, ends, originals = path, [0], [0]
         for number, group in enumerate(file.nodes, 1):
             factor = changes.factor(group.gpus)
@@ -332,11 +331,11 @@ class _Nodes:
         if self.nb_cores > MOST_PROCESSORS:
             raise InputError(f"{self._path}: more than {MOST_PROCESSORS} cores in all")
 
-    def count_gpus(self, nodes: ProcessorSet) -> None:
-        """Let a processor of the groups that have some of these nodes be a GPU."""
-        for at in self.groups_of(nodes):
-            self.counting_gpus |= self.of_group(at)
-            self.cores[at] = self.gpus[at]
+    def count_gpus(self, groups: set[int]) -> None:
+        """Let a processor of these groups of nodes be a GPU."""
+        self.counting_gpus |= groups
+        for at in groups:
+            self.cores[at] = self._tables[at].gpus
         self._number_cores()
 
     def groups(self, nodes: ProcessorSet) -> tuple[NodeGroup, ...]:
@@ -382,13 +381,10 @@ class _Nodes:
                 intervals.append((start, start + (high + 1 - low) * cores - 1))
         return join_intervals(intervals)
 
-    def groups_of(self, nodes: ProcessorSet) -> set[int]:
-        """Return the numbers of the groups that have some of these nodes."""
+    def find_groups(self, text: str | None, where: str) -> set[int]:
+        """Return the numbers of the groups of the nodes that :meth:`choose` returns."""
+        nodes = self.choose(text, where)
         return {at for at in range(len(self.cores)) if nodes & self.of_group(at)}
-
-    def of_each(self, values: Sequence[int], nodes: ProcessorSet) -> set[int]:
-        """Return the ``values``, one for each group, of these nodes: one if all are equal."""
-        return {values[at] for at in self.groups_of(nodes)}
 
 
 def _partitions(path: str, tables: Sequence[_PartitionTable], nodes: _Nodes) -> list[Partition]:
@@ -407,7 +403,8 @@ def _partitions(path: str, tables: Sequence[_PartitionTable], nodes: _Nodes) -> 
 
 def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
     chosen = nodes.choose(table.nodes, where)
-    cores, in_nodes = nodes.of_each(nodes.cores, chosen), nodes.are_processors
+    groups, in_nodes = nodes.find_groups(table.nodes, where), nodes.are_processors
+    cores = {nodes.cores[at] for at in groups}
     whole = in_nodes or table.whole_nodes
     if whole and len(cores) > 1 and not nodes.are_packed:
         sizes = map(str, sorted(cores))
@@ -428,7 +425,7 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
         max_walltime=inf if most is None else float(most),
         default_walltime=None if usual is None else float(usual),
         max_size=min(limits, default=MOST_PROCESSORS),
-        counts_gpus=bool(chosen & nodes.counting_gpus),
+        counts_gpus=groups <= nodes.counting_gpus,
         nodes=chosen if nodes.are_packed else NO_PROCESSORS,
         takes_nodes=whole,
         node_groups=nodes.groups(chosen),
