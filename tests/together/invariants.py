@@ -18,6 +18,18 @@ import pytest
 from batsched_py import Result
 from together.worlds import ACTING, Job, Machine, World
 
+PACKING = (
+    "easy",
+    "easy_fixed",
+    "conservative_streit",
+    "creasy",
+    "fair_share",
+    "fcfs",
+    "multifactor",
+    "ups",
+)
+"""Policies that place jobs by the memory of nodes."""
+
 CLOSE = 1e-4
 """Seconds: tables have six decimals, of which times after 10^9 s keep fewer."""
 
@@ -101,6 +113,7 @@ def check_run(world: World, result: Result) -> None:
     ran = [row for row in rows if row.processors]
     check_times(rows)
     check_alone(ran, world.nodes)
+    check_memory(world, ran)
     if world.seconds is not None:
         check_power(world, result, ran)
     after: dict[str, list[str]] = {}
@@ -326,6 +339,24 @@ def check_partitions(world: World, machine: Machine, ran: Sequence[Row]) -> None
             if not kind or name == (row.user if kind == "user" else f"p{partition_of[row.id]}")
         ]
         check_use(bound, per, **{resource: limit})
+
+
+def check_memory(world: World, ran: Sequence[Row]) -> None:
+    """No node has less memory than the jobs that it runs at a time; each node holds as much."""
+    machine, replay = world.machine, world.users in ("rigid", "feedback")
+    if machine is None or not machine.memory or not replay or world.policy not in PACKING:
+        return
+    changes = []
+    for row in ran:
+        if row.end > row.start:
+            nodes = {processor // machine.cores for processor in row.processors}
+            share = -(-machine.memory_of(int(row.id)) // len(nodes))
+            changes += [(row.start, 1, share, nodes), (row.end, -1, share, nodes)]
+    held: Counter[int] = Counter()
+    for _, sign, share, nodes in sorted(changes, key=lambda change: change[:2]):
+        for node in nodes:
+            held[node] += sign * share
+            assert held[node] <= machine.memory
 
 
 def check_use(ran: Sequence[Row], per: str, jobs: float = inf, cpus: float = inf) -> None:

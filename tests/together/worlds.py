@@ -106,6 +106,8 @@ class Machine:
     """Begin and end (seconds), the node, and whether it was planned."""
     limits: tuple[tuple[str, str, str, int], ...] = ()
     """Whose jobs count (``""``: all), for whom, jobs or cpus, and how many."""
+    memory: int = 0
+    """MiB of a node; 0: it is not limited."""
 
     def processors(self, first: int, last: int) -> set[int]:
         """Return the processors of these nodes."""
@@ -114,6 +116,8 @@ class Machine:
     def text(self) -> str:
         """Return the file."""
         lines = [f"[[nodes]]\ncount = {self.count}\ncores = {self.cores}"]
+        if self.memory:
+            lines = [f'resources = "{_write(self.table())}"', *lines, f"memory = {self.memory}"]
         for number, part in enumerate(self.partitions, 1):
             first, last = part.nodes
             lines += ["[[partitions]]", f'name = "p{number}"', f"number = {number}"]
@@ -126,6 +130,15 @@ class Machine:
             lines += ["[[limits]]", *([f'of = "{of}"'] if of else [])]
             lines += [f'per = "{per}"', f"{resource} = {most}"]
         return "\n".join(lines)
+
+    def memory_of(self, number: int) -> int:
+        """Return the MiB of the job with this number in the log."""
+        return number * 7 % (self.memory + 1)
+
+    def table(self) -> str:
+        """Return what the jobs of the log hold besides processors."""
+        rows = (f"{number},,{self.memory_of(number)},0\n" for number in range(1, 301))
+        return f"job,nodes,memory_mib,gpus\n{''.join(rows)}"
 
 
 @dataclass(frozen=True)
@@ -335,7 +348,8 @@ def machines(draw: st.DrawFn, begins: int) -> Machine:
         st.sampled_from([2, 4, 8]),
     )
     some = draw(st.lists(limits, max_size=2)) if draw(st.booleans()) else []
-    return Machine(cores, count, tuple(partitions), tuple(outages), tuple(some))
+    memory = draw(st.sampled_from([0, 0, 2, 4]))
+    return Machine(cores, count, tuple(partitions), tuple(outages), tuple(some), memory)
 
 
 @st.composite
