@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InvariantError
+from batsched_py.model.ready_times import ReadyTimes
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.workload.node_shares import Demand, Share, read_shares
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from batsched_py.workload.machine_description import NodeGroup
 
 Mask = NDArray[np.bool_]
+Amounts = tuple[int, ...]
+"""Cores, GPUs and MiB."""
 Placed = list[tuple[int, Share]]
 """The number of each node that a job gets, and the share of the job there."""
 _ANY_MEMORY = 1 << 60
@@ -46,8 +49,8 @@ class Nodes:
         self._processors = ProcessorSet.interval(0, int(ends[-1]))
         self.out: Mask = np.zeros(len(self._first), np.bool_)
         """Which nodes have processors that are out of order."""
-        self.jobs: list[dict[int, tuple[Job, Share]]] = [{} for _ in self._first]
-        """By node: the jobs that run there, by number, and their shares."""
+        self.jobs: list[dict[int, tuple[Job, Amounts]]] = [{} for _ in self._first]
+        """By node: the jobs that run there, by number, and what they hold."""
         self.rooms: list[NodeRoom] = []
         self._placed: dict[int, Placed] = {}
         self.chosen: tuple[Job | None, ProcessorSet, Placed] = None, NO_PROCESSORS, []
@@ -57,6 +60,14 @@ class Nodes:
         """Return the processors of a node."""
         return ProcessorSet.interval(self._first[node], int(self.whole[0, node]))
 
+    def choose(self, job: Job, placed: Placed, free: ProcessorSet) -> ProcessorSet:
+        """Return the ``free`` processors for the shares of a job that may start next."""
+        processors = NO_PROCESSORS
+        for node, share in placed:
+            processors |= (free & self.processors(node)).lowest(share.cores)
+        self.chosen = job, processors, placed
+        return processors
+
     def occupy(self, job: Job) -> None:
         """Take the shares of a job that starts; raises :class:`InvariantError` if one is in use."""
         chosen_for, processors, placed = self.chosen
@@ -64,24 +75,22 @@ class Nodes:
             placed = self._find_placed(job)
         exclusive = job.demand is not None and job.demand.exclusive
         for node, share in placed:
-            taken = self.whole[:, node] if exclusive else np.array(share[1:])
+            taken = tuple(self.whole[:, node].tolist()) if exclusive else share[1:]
             if self.out[node] or (self.free[:, node] < taken).any():
                 raise InvariantError(
                     f"job {job.id} cannot start on processors {job.processors}: node {node} has "
                     f"{_text(self.free[:, node])} free, the job needs {_text(taken)}"
                 )
             self.free[:, node] -= taken
-            self.jobs[node][job.number] = job, share
+            self.jobs[node][job.number] = job, taken
         self._placed[job.number] = placed
         self._note(placed)
 
     def vacate(self, job: Job) -> None:
         """Free the shares of a job that has ended."""
         placed = self._placed.pop(job.number)
-        exclusive = job.demand is not None and job.demand.exclusive
-        for node, share in placed:
-            self.free[:, node] += self.whole[:, node] if exclusive else np.array(share[1:])
-            del self.jobs[node][job.number]
+        for node, _ in placed:
+            self.free[:, node] += self.jobs[node].pop(job.number)[1]
         self._note(placed, freed=True)
 
     def postpone(self, job: Job) -> None:
@@ -129,24 +138,24 @@ class NodeRoom:
     """The nodes of a partition: which of them a job can have now, and when it can have enough."""
 
     def __init__(self, nodes: Nodes, numbers: ProcessorSet, *, whole_nodes: bool) -> None:
-        self._nodes, self._whole_nodes = nodes, whole_nodes
-        self._numbers = np.array([*numbers], np.intp)
-        self._place = {node: at for at, node in enumerate(self._numbers.tolist())}
-        self.planned: Mask = np.zeros(len(self._numbers), np.bool_)
+        self.nodes, self._whole_nodes = nodes, whole_nodes
+        self.numbers = np.array([*numbers], np.intp)
+        """The numbers of the nodes of this partition."""
+        self._place = {node: at for at, node in enumerate(self.numbers.tolist())}
+        self.ready = ReadyTimes(nodes, [*self._place])
+        self.planned: Mask = np.zeros(len(self.numbers), np.bool_)
         """The nodes that :meth:`plan` has reserved, as a mask of the nodes of this partition."""
         self.nb_changes = 0
         """How often jobs may have got room: nodes were freed, or others were planned."""
         self._head: Job | None = None
-        """The job of the last plan, with the time at which each node can hold each share."""
+        """The job of the last plan, None if its nodes have changed since."""
         self._time = inf
         """When it can start by that plan."""
-        self._ready: list[NDArray[np.float64]] = []
-        self._changed: set[int] = set()
         self._no_room: set[tuple[Demand, bool]] = set()
         """What had no room, on any nodes or on unplanned ones, and has none now."""
         self._found: tuple[Job | None, Placed] = None, []
         nodes.rooms.append(self)
-        biggest = nodes.whole[:, self._numbers].max(axis=1)
+        biggest = nodes.whole[:, self.numbers].max(axis=1)
         self._biggest: tuple[int, ...] = tuple(biggest.tolist())
 
     def make_demand(self, size: int, extra: Mapping[str, Any], where: str) -> Demand:
@@ -160,8 +169,8 @@ class NodeRoom:
 
     def can_hold(self, demand: Demand) -> bool:
         """Return whether a job with this demand could run here if nothing else did."""
-        whole = self._nodes.whole[:, self._numbers]
-        return _assign(demand.shares, _find_fitting(demand, whole), whole) is not None
+        whole = self.nodes.whole[:, self.numbers]
+        return assign(demand.shares, _find_fitting(demand, whole), whole) is not None
 
     def find(self, job: Job, *, unplanned: bool = False) -> bool:
         """Return whether ``job`` has room now, on nodes that are not planned if so wanted."""
@@ -169,7 +178,7 @@ class NodeRoom:
         assert demand is not None
         if (demand, unplanned) in self._no_room:
             return False
-        numbers = self._numbers
+        numbers = self.numbers
         found = self._choose(demand, ~self.planned if unplanned else None)
         if found is None:
             self._no_room.add((demand, unplanned))
@@ -186,20 +195,16 @@ class NodeRoom:
         processors are among them.
         """
         if among is not None:
-            others, nodes = free - among, self._nodes
-            allowed = np.array([not nodes.processors(at) & others for at in self._numbers.tolist()])
+            others, nodes = free - among, self.nodes
+            allowed = np.array([not nodes.processors(at) & others for at in self.numbers.tolist()])
             assert job.demand is not None
             chosen = self._choose(job.demand, allowed)
-            placed = [(int(self._numbers[at]), share) for at, share in chosen or ()]
+            placed = [(int(self.numbers[at]), share) for at, share in chosen or ()]
         else:
             if self._found[0] is not job and not self.find(job):
                 return NO_PROCESSORS
             placed = self._found[1]
-        processors = NO_PROCESSORS
-        for node, share in placed:
-            processors |= (free & self._nodes.processors(node)).lowest(share.cores)
-        self._nodes.chosen = job, processors, placed
-        return processors
+        return self.nodes.choose(job, placed, free)
 
     def plan(self, job: Job, *, every_node: bool = False) -> float:
         """Reserve the nodes that ``job`` can have first, and return when (seconds, maybe inf).
@@ -208,80 +213,55 @@ class NodeRoom:
         """
         assert job.demand is not None
         shares = job.demand.shares
-        if job is self._head and not self._changed:
+        if job is self._head:
             return self._time
-        if job is not self._head:
-            self._head = job
-            self._ready = [np.empty(len(self._numbers)) for _ in shares]
-            self._changed = {*self._place}
-        for node in self._changed:
-            at = self._place[node]
-            for ready, share in zip(self._ready, shares, strict=True):
-                ready[at] = self._ready_at(node, share, exclusive=job.demand.exclusive)
-        self._changed = set()
+        every_ready = self.ready.find(job.demand)
         planned = np.zeros_like(self.planned)
-        times = np.sort(np.concatenate(self._ready))
-        free = self._nodes.free[:, self._numbers]
+        times = np.sort(every_ready, axis=None)
+        free = self.nodes.free[:, self.numbers]
         for time in times[sum(share.nodes for share in shares) - 1 :].tolist():
             if time == inf:
                 break
-            fit: list[Mask] = [ready <= time for ready in self._ready]
-            found = _assign(shares, fit, free)
+            fit: list[Mask] = [ready <= time for ready in every_ready]
+            found = assign(shares, fit, free)
             if found is not None:
                 planned[[at for at, _ in found]] = True
                 break
         else:
             time = inf
         if time == inf:  # maybe a node that is out of order; or nobody knows when jobs end
-            every_node |= not self._nodes.out[self._numbers].any()
+            every_node |= not self.nodes.out[self.numbers].any()
         planned |= every_node
         if (planned != self.planned).any():
             self.planned = planned
             self.nb_changes += 1
             self._no_room = {key for key in self._no_room if not key[1]}
             self._found = None, []
-        self._time = time
-        return float(time)
+        self._head, self._time = job, time
+        return time
 
     def note_change(self, nodes: Iterable[int], *, freed: bool) -> None:
         """Take note that jobs started or ended on ``nodes``."""
         here = [node for node in nodes if node in self._place]
         if not here:
             return
-        self._changed.update(here)
-        self._found = None, []
+        self.ready.note_change([self._place[node] for node in here])
+        self._head, self._found = None, (None, [])
         if freed:
             self.nb_changes += 1
-            most = self._nodes.free[:, here].max(axis=1).tolist()
+            most = self.nodes.free[:, here].max(axis=1).tolist()
             self._no_room = {key for key in self._no_room if not _may_fit(key[0], most)}
 
     def forget(self) -> None:
         """Forget what was found, since nodes went out of order or came back."""
         self.nb_changes += 1
+        self.ready.forget()
         self._head, self._found = None, (None, [])
         self._no_room.clear()
 
-    def _ready_at(self, node: int, share: Share, *, exclusive: bool) -> float:
-        """Return when a node can hold a share (seconds): -inf if now, inf if never."""
-        nodes = self._nodes
-        wanted = nodes.whole[:, node].tolist() if exclusive else share[1:]
-        if nodes.out[node] or (nodes.whole[:, node] < _column(share)[:, 0]).any():
-            return inf
-        cores, gpus, memory = nodes.free[:, node].tolist()
-        time = -inf
-        ends = sorted(nodes.jobs[node].values(), key=lambda each: each[0].expected_end)
-        for job, held in ends:
-            if cores >= wanted[0] and gpus >= wanted[1] and memory >= wanted[2]:
-                break
-            time = job.expected_end
-            if job.demand is not None and job.demand.exclusive:
-                return float(time)
-            cores, gpus, memory = cores + held[1], gpus + held[2], memory + held[3]
-        return float(time)
-
     def _choose(self, demand: Demand, allowed: Mask | None) -> list[tuple[int, Share]] | None:
         """Return the place of a node for each share, None if there are too few."""
-        nodes, numbers = self._nodes, self._numbers
+        nodes, numbers = self.nodes, self.numbers
         free = nodes.free[:, numbers]
         usable = ~nodes.out[numbers]
         if demand.exclusive:
@@ -289,7 +269,7 @@ class NodeRoom:
         if allowed is not None:
             usable &= allowed
         fit: list[Mask] = [usable & mask for mask in _find_fitting(demand, free)]
-        return _assign(demand.shares, fit, free)
+        return assign(demand.shares, fit, free)
 
 
 def _find_fitting(demand: Demand, free: NDArray[np.int64]) -> list[Mask]:
@@ -297,7 +277,7 @@ def _find_fitting(demand: Demand, free: NDArray[np.int64]) -> list[Mask]:
     return [np.all(free >= _column(share), axis=0) for share in demand.shares]
 
 
-def _assign(
+def assign(
     shares: Sequence[Share], fit: Sequence[Mask], free: NDArray[np.int64]
 ) -> list[tuple[int, Share]] | None:
     """Return a node for each share, the best-fitting ones; None if there are too few.
