@@ -238,7 +238,7 @@ class NodeRoom:
             self._no_room = {key for key in self._no_room if not key[1]}
             self._found = None, []
         self._head, self._time = job, time
-        return time
+        return float(time)
 
     def note_change(self, nodes: Iterable[int], *, freed: bool) -> None:
         """Take note that jobs started or ended on ``nodes``."""

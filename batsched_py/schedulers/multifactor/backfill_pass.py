@@ -15,6 +15,7 @@ from batsched_py.model.decisions import Start
 from batsched_py.model.job import WAITING, Job
 from batsched_py.model.machine import Machine
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, find_starting
+from batsched_py.schedulers.multifactor.node_plan import NodePlan
 from batsched_py.schedulers.multifactor.overlapping import Group
 from batsched_py.schedulers.multifactor.region_plan import RegionPlan, Want
 
@@ -60,6 +61,10 @@ class BackfillPass(msgspec.Struct, frozen=True):
     ) -> Iterator[Start]:
         """Give the decisions to start ``jobs`` of a group of partitions now, in their order."""
         views = machine.partitions
+        if (room := views[group.places[0]].nodes) is not None:
+            plan = NodePlan(room.nodes, machine, self.grid, now)
+            yield from plan.find_starts(jobs, self.reserve)
+            return
         may = [at for at, job in enumerate(jobs) if job.size <= views[job.partition].free]
         if not may:
             return
@@ -99,7 +104,10 @@ class BackfillPass(msgspec.Struct, frozen=True):
         self, job: Job, now: float, jobs: Sequence[Job], group: Group, machine: Machine
     ) -> float:
         """Return the planned start (seconds) of ``job``, one of ``jobs``; inf if it has no plan."""
-        if len(group.parts) > 1:
+        if (room := machine.partitions[job.partition].nodes) is not None:
+            node_plan = NodePlan(room.nodes, machine, self.grid, now)
+            start = node_plan.find_planned_start(job, jobs, self.reserve)
+        elif len(group.parts) > 1:
             plan = RegionPlan(group, machine, self.grid, now)
             planned = plan.place_all(self._wants(now, jobs, machine), self.reserve)
             at = next(at for at, each in enumerate(jobs) if each is job)

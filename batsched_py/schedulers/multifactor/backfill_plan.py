@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.model.compiled.switch import placement
+from batsched_py.model.ready_times import Seconds
 from batsched_py.model.site import Site
 from batsched_py.model.timeline import MANY, Timeline
 
@@ -44,6 +45,12 @@ class Grid(msgspec.Struct, frozen=True):
         if not step or end == inf:
             return max(end, nextafter(now, inf))
         return max(ceil(end / step) * step, self.begin(now) + step)
+
+    def round_ready(self, times: Seconds, now: float) -> Seconds:
+        """Return when nodes that are ready at ``times`` (-inf: now) are so in a plan (seconds)."""
+        step = self.resolution
+        ends = np.maximum(np.ceil(times / step) * step if step else times, self.release(now, now))
+        return np.where(times == -inf, self.begin(now), ends)
 
     def round_durations(self, estimates: Sequence[float], now: float) -> list[float]:
         """Return how long jobs of these estimates occupy processors (seconds), in whole steps."""

@@ -70,7 +70,7 @@ class Multifactor:
             others may only start now. 0: all get one. Allowed: a whole number, at least 0.
     """
 
-    knows_partitions = True
+    knows_partitions = packs_nodes = True
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Multifactor:
         if queue.head is None or not self._something_changed(left, queue, machine):
             return
         if len(queue) == 1 and len(self._group_of) == 1:
-            if queue.head.size <= machine.free:
+            if machine.partitions[0].has_room(queue.head):
                 yield from self._started(Start(queue.head), "main_starts")
             return
         self._order.update(now, queue)
@@ -173,7 +173,9 @@ class Multifactor:
             self._unavailable = machine.unavailable
             self._changed = True
         elif not self._changed:  # new jobs that do not fit let no other job start
-            self._changed = any(job.size <= machine.free for job in news)
+            self._changed = any(
+                job.size <= machine.free and _has_nodes(job, machine) for job in news
+            )
         return self._changed and machine.free > 0
 
     def _started(self, start: Start, count: str) -> Iterator[Decision]:
@@ -204,17 +206,20 @@ class Multifactor:
             waits.add(job.partition)
             if waits >= may_start:
                 return
-            if len(self._group_of[job.partition].parts) > 1:  # others may have some of these
+            if len(self._group_of[job.partition].places) > 1:  # others may have some of these
                 blocked |= machine.partitions[job.partition].all_processors
 
     def _start(self, job: Job, machine: Machine, blocked: ProcessorSet) -> Start | None:
         """Return the start of a job if it has room now."""
         view = machine.partitions[job.partition]
-        if job.size > view.free:
+        if not view.has_room(job):
             return None
         if view is machine:
             return Start(job)
-        chosen = self._group_of[job.partition].choose(view, job.partition, job.size, blocked)
+        if view.nodes is not None:
+            chosen = view.choose_for(job, view.free_processors - blocked if blocked else None)
+        else:
+            chosen = self._group_of[job.partition].choose(view, job.partition, job.size, blocked)
         return Start(job, chosen) if chosen else None
 
     def _backfill_or_later(
@@ -271,3 +276,9 @@ class Multifactor:
             return inf, "not planned within the window of backfilling"
         later = self._changed and self._next_pass > now
         return start, f"backfilling looks again at {self._next_pass:.15g}" if later else ""
+
+
+def _has_nodes(job: Job, machine: Machine) -> bool:
+    """Return whether nodes have room for a job now, as far as it needs more than processors."""
+    nodes = machine.partitions[job.partition].nodes
+    return nodes is None or nodes.find(job)

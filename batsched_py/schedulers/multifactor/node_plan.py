@@ -1,0 +1,154 @@
+"""A plan on nodes that jobs share: which jobs start now, and which nodes are kept for others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batsched_py.model.decisions import Start
+from batsched_py.model.job import Job
+from batsched_py.model.machine import Machine
+from batsched_py.model.nodes import Nodes, Placed, assign
+from batsched_py.model.ready_times import Seconds
+from batsched_py.schedulers.multifactor.backfill_plan import Grid, find_starting_now
+from batsched_py.workload.node_shares import Demand
+
+
+class NodePlan:
+    """A plan of starts on ``nodes`` of which jobs hold parts, in partitions that may overlap.
+
+    A job that starts now holds its shares. A job that is planned for later reserves its nodes
+    whole, as in Slurm. Between reservations, a node has gaps, into which other jobs may be planned.
+    """
+
+    def __init__(self, nodes: Nodes, machine: Machine, grid: Grid, now: float) -> None:
+        self._nodes, self._machine, self._grid, self._now = nodes, machine, grid, now
+        self._begin, self._end = grid.begin(now), grid.end(now)
+        nb = len(nodes.out)
+        self._node = np.arange(nb)
+        """The node of each gap. The first gap of node i is gap i."""
+        self._from, self._until = np.full(nb, self._begin), np.full(nb, inf)
+        """When each gap begins and ends (seconds)."""
+        self._gap_of = np.zeros(nb, np.intp)
+        self._ready: dict[tuple[int, Demand], list[Seconds]] = {}
+
+    def find_starts(self, jobs: Sequence[Job], reserved: int) -> Iterator[Start]:
+        """Give the decisions to start ``jobs`` now, and plan no more of them than needed.
+
+        The first ``reserved`` jobs (0: all) of each partition are planned. Later ones start now if
+        that delays no plan.
+        """
+        views = self._machine.partitions
+        may = [at for at, job in enumerate(jobs) if views[job.partition].has_room(job)]
+        if not may:
+            return
+        jobs = jobs[: may[-1] + 1]  # no job behind these starts
+        durations = self._grid.round_durations([job.estimate for job in jobs], self._now)
+        chosen: list[Placed] = []
+
+        def starts() -> Iterator[float]:
+            for start, placed in self._place_all(jobs, durations, reserved):
+                chosen.append(placed)
+                yield start
+
+        def fits_now(at: int) -> bool:
+            return self._fits_now(jobs[at], durations[at])
+
+        for at in find_starting_now(self._begin, starts(), may, durations, fits_now):
+            free = views[jobs[at].partition].free_processors
+            yield Start(jobs[at], self._nodes.choose(jobs[at], chosen[at], free))
+            self._ready.clear()
+
+    def find_planned_start(self, job: Job, jobs: Sequence[Job], reserved: int) -> float:
+        """Return the planned start (seconds) of ``job``, one of ``jobs``; inf if it has no plan.
+
+        Jobs before it that are planned for now have not started: they reserve their nodes whole.
+        """
+        durations = self._grid.round_durations([each.estimate for each in jobs], self._now)
+        planned = self._place_all(jobs, durations, reserved, reserve_now=True)
+        return next(start for each, (start, _) in zip(jobs, planned, strict=False) if each is job)
+
+    def _place_all(
+        self,
+        jobs: Sequence[Job],
+        durations: Sequence[float],
+        reserved: int,
+        *,
+        reserve_now: bool = False,
+    ) -> Iterator[tuple[float, Placed]]:
+        """Give the start of each job, inf if it is not planned, and its nodes.
+
+        A job is planned only when its turn is requested.
+        """
+        planned: Counter[int] = Counter()
+        for job, duration in zip(jobs, durations, strict=True):
+            planned[job.partition] += 1
+            if 0 < reserved < planned[job.partition] and not self._fits_now(job, duration):
+                yield inf, []
+            else:
+                yield self._place(job, duration, reserve_now=reserve_now)
+
+    def _find_ready(self, job: Job) -> list[Seconds]:
+        """Return when each node can hold each share of a job, in steps of the plan (seconds)."""
+        assert job.demand is not None
+        key = job.partition, job.demand
+        if key not in self._ready:
+            room = self._machine.partitions[job.partition].nodes
+            assert room is not None
+            times = np.full((len(job.demand.shares), len(self._nodes.out)), inf)
+            times[:, room.numbers] = room.ready.find(job.demand)
+            self._ready[key] = list(self._grid.round_ready(times, self._now))
+        return self._ready[key]
+
+    def _fits_now(self, job: Job, duration: float) -> bool:
+        """Return whether a job has room now, on nodes that no reservation needs before its end."""
+        assert job.demand is not None
+        unreserved = self._until[: len(self._gap_of)] >= self._begin + duration
+        fit = [unreserved & (ready == self._begin) for ready in self._find_ready(job)]
+        shares = job.demand.shares
+        if len(shares) == 1:
+            return bool(np.count_nonzero(fit[0]) >= shares[0].nodes)
+        return assign(shares, fit, self._nodes.free) is not None
+
+    def _place(self, job: Job, duration: float, *, reserve_now: bool) -> tuple[float, Placed]:
+        """Return the earliest start of a job, and its nodes, which are reserved if it is later."""
+        assert job.demand is not None
+        shares, every_ready = job.demand.shares, self._find_ready(job)
+        ready = every_ready[0] if len(every_ready) == 1 else np.minimum.reduce(every_ready)
+        begins = np.maximum(self._from, ready[self._node])
+        begins[(begins + duration > self._until) | (begins >= self._end)] = inf
+        nb = sum(share.nodes for share in shares)
+        times = np.sort(begins)[nb - 1 :] if nb > 1 else begins.min(keepdims=True)
+        for start in dict.fromkeys(times.tolist()):
+            if start == inf:
+                break
+            gaps = np.flatnonzero((begins <= start) & (start + duration <= self._until))
+            nodes = self._node[gaps]
+            if len(nodes) < nb:
+                continue
+            fit = [np.zeros(len(self._gap_of), np.bool_) for _ in shares]
+            for mask, ready in zip(fit, every_ready, strict=True):
+                mask[nodes] = ready[nodes] <= start
+            placed = assign(shares, fit, self._nodes.free)
+            if placed is not None:
+                if start > self._begin or reserve_now:
+                    self._gap_of[nodes] = gaps
+                    self._reserve(self._gap_of[[node for node, _ in placed]], start, duration)
+                return start, placed
+        return inf, []
+
+    def _reserve(self, gaps: NDArray[np.intp], start: float, duration: float) -> None:
+        """Split gaps around a reservation."""
+        end = start + duration
+        if start == end:
+            return
+        before, self._until[gaps] = self._until[gaps], start
+        rest = (before > end) & (end < self._end)
+        nodes = self._node[gaps[rest]]
+        self._node = np.append(self._node, nodes)
+        self._from = np.append(self._from, np.full(len(nodes), end))
+        self._until = np.append(self._until, before[rest])
