@@ -172,6 +172,16 @@ class NodeRoom:
         whole = self.nodes.whole[:, self.numbers]
         return assign(demand.shares, _find_fitting(demand, whole), whole) is not None
 
+    def has_room(self, demand: Demand) -> bool:
+        """Return whether there is room now, as :meth:`find` does, but choose no nodes."""
+        if (demand, False) in self._no_room:
+            return False
+        fit: list[Mask] = [ready == -inf for ready in self.ready.find(demand)]
+        found = can_assign(demand.shares, fit, self.nodes.free[:, self.numbers])
+        if not found:
+            self._no_room.add((demand, False))
+        return found
+
     def find(self, job: Job, *, unplanned: bool = False) -> bool:
         """Return whether ``job`` has room now, on nodes that are not planned if so wanted."""
         demand = job.demand
@@ -288,7 +298,7 @@ def assign(
     chosen: list[tuple[int, Share]] = []
     taken: list[int] = []
     for share, mask in zip(shares, fit, strict=True):
-        places = np.flatnonzero(mask)
+        places = mask.nonzero()[0]
         if taken:
             places = places[~np.isin(places, taken)]
         if len(places) < share.nodes:
@@ -299,6 +309,13 @@ def assign(
         taken += places.tolist()
         chosen += [(at, share) for at in places.tolist()]
     return chosen
+
+
+def can_assign(shares: Sequence[Share], fit: Sequence[Mask], free: NDArray[np.int64]) -> bool:
+    """Return whether :func:`assign` finds nodes."""
+    if len(shares) == 1:
+        return bool(np.count_nonzero(fit[0]) >= shares[0].nodes)
+    return assign(shares, fit, free) is not None
 
 
 def _match(shares: Sequence[Share], fit: Sequence[Mask]) -> list[tuple[int, Share]] | None:

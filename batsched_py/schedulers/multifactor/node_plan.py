@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
-from batsched_py.model.nodes import Nodes, Placed, assign
+from batsched_py.model.nodes import Mask, NodeRoom, Nodes, Placed, assign, can_assign
 from batsched_py.model.ready_times import Seconds
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, find_starting_now
 from batsched_py.workload.node_shares import Demand
+
+Kind = tuple[int, Demand | None]
+"""The partition of a job, and what it needs there."""
 
 
 class NodePlan:
@@ -34,7 +37,9 @@ class NodePlan:
         self._from, self._until = np.full(nb, self._begin), np.full(nb, inf)
         """When each gap begins and ends (seconds)."""
         self._gap_of = np.zeros(nb, np.intp)
-        self._ready: dict[tuple[int, Demand], list[Seconds]] = {}
+        self._ready: dict[Kind, list[Seconds]] = {}
+        self._refused: dict[Kind, float] = {}
+        """The shortest duration with which jobs of a kind cannot start now."""
 
     def find_starts(self, jobs: Sequence[Job], reserved: int) -> Iterator[Start]:
         """Give the decisions to start ``jobs`` now, and plan no more of them than needed.
@@ -42,8 +47,14 @@ class NodePlan:
         The first ``reserved`` jobs (0: all) of each partition are planned. Later ones start now if
         that delays no plan.
         """
-        views = self._machine.partitions
-        may = [at for at, job in enumerate(jobs) if views[job.partition].has_room(job)]
+        views, has_room = self._machine.partitions, dict[Kind, bool]()
+        may = []
+        for at, job in enumerate(jobs):
+            kind = job.partition, job.demand
+            if kind not in has_room:
+                has_room[kind] = self._room_of(job).has_room(_demand_of(job))
+            if has_room[kind]:
+                may.append(at)
         if not may:
             return
         jobs = jobs[: may[-1] + 1]  # no job behind these starts
@@ -94,45 +105,46 @@ class NodePlan:
 
     def _find_ready(self, job: Job) -> list[Seconds]:
         """Return when each node can hold each share of a job, in steps of the plan (seconds)."""
-        assert job.demand is not None
-        key = job.partition, job.demand
-        if key not in self._ready:
-            room = self._machine.partitions[job.partition].nodes
-            assert room is not None
-            times = np.full((len(job.demand.shares), len(self._nodes.out)), inf)
-            times[:, room.numbers] = room.ready.find(job.demand)
-            self._ready[key] = list(self._grid.round_ready(times, self._now))
-        return self._ready[key]
+        kind = job.partition, job.demand
+        if kind not in self._ready:
+            room, demand = self._room_of(job), _demand_of(job)
+            times = np.full((len(demand.shares), len(self._nodes.out)), inf)
+            times[:, room.numbers] = self._grid.round_ready(room.ready.find(demand), self._now)
+            self._ready[kind] = list(times)
+        return self._ready[kind]
 
     def _fits_now(self, job: Job, duration: float) -> bool:
         """Return whether a job has room now, on nodes that no reservation needs before its end."""
-        assert job.demand is not None
+        kind = job.partition, job.demand
+        if duration >= self._refused.get(kind, inf):
+            return False
         unreserved = self._until[: len(self._gap_of)] >= self._begin + duration
-        fit = [unreserved & (ready == self._begin) for ready in self._find_ready(job)]
-        shares = job.demand.shares
-        if len(shares) == 1:
-            return bool(np.count_nonzero(fit[0]) >= shares[0].nodes)
-        return assign(shares, fit, self._nodes.free) is not None
+        fit: list[Mask] = [unreserved & (ready == self._begin) for ready in self._find_ready(job)]
+        if can_assign(_demand_of(job).shares, fit, self._nodes.free):
+            return True
+        self._refused[kind] = duration
+        return False
 
     def _place(self, job: Job, duration: float, *, reserve_now: bool) -> tuple[float, Placed]:
         """Return the earliest start of a job, and its nodes, which are reserved if it is later."""
-        assert job.demand is not None
-        shares, every_ready = job.demand.shares, self._find_ready(job)
+        shares, every_ready = _demand_of(job).shares, self._find_ready(job)
         ready = every_ready[0] if len(every_ready) == 1 else np.minimum.reduce(every_ready)
         begins = np.maximum(self._from, ready[self._node])
         begins[(begins + duration > self._until) | (begins >= self._end)] = inf
         nb = sum(share.nodes for share in shares)
-        times = np.sort(begins)[nb - 1 :] if nb > 1 else begins.min(keepdims=True)
-        for start in dict.fromkeys(times.tolist()):
+        times = np.sort(begins)[nb - 1 :].tolist() if nb > 1 else [float(begins.min())]
+        for start in dict.fromkeys(times):
             if start == inf:
                 break
-            gaps = np.flatnonzero((begins <= start) & (start + duration <= self._until))
-            nodes = self._node[gaps]
-            if len(nodes) < nb:
+            (gaps,) = ((begins <= start) & (start + duration <= self._until)).nonzero()
+            if len(gaps) < nb:
                 continue
-            fit = [np.zeros(len(self._gap_of), np.bool_) for _ in shares]
-            for mask, ready in zip(fit, every_ready, strict=True):
+            nodes = self._node[gaps]
+            fit = []
+            for ready in every_ready:
+                mask = np.zeros(len(self._gap_of), np.bool_)
                 mask[nodes] = ready[nodes] <= start
+                fit.append(mask)
             placed = assign(shares, fit, self._nodes.free)
             if placed is not None:
                 if start > self._begin or reserve_now:
@@ -147,8 +159,18 @@ class NodePlan:
         if start == end:
             return
         before, self._until[gaps] = self._until[gaps], start
-        rest = (before > end) & (end < self._end)
-        nodes = self._node[gaps[rest]]
-        self._node = np.append(self._node, nodes)
-        self._from = np.append(self._from, np.full(len(nodes), end))
-        self._until = np.append(self._until, before[rest])
+        (rest,) = ((before > end) & (end < self._end)).nonzero()
+        if len(rest):
+            self._node = np.concatenate((self._node, self._node[gaps[rest]]))
+            self._from = np.concatenate((self._from, np.full(len(rest), end)))
+            self._until = np.concatenate((self._until, before[rest]))
+
+    def _room_of(self, job: Job) -> NodeRoom:
+        room = self._machine.partitions[job.partition].nodes
+        assert room is not None
+        return room
+
+
+def _demand_of(job: Job) -> Demand:
+    assert job.demand is not None
+    return job.demand
