@@ -112,9 +112,7 @@ class Multifactor:
         self._changed = False
         """Whether something has happened since backfilling looked last."""
         self._changed_places: set[int] = set()
-        """The partitions in which a new job had room or a job was withdrawn since then."""
-        self._nb_changes: dict[Group, int] = {}
-        """How often nodes of a group were freed until then."""
+        """The partitions in which that was; unknown where processors are counted."""
         self._left = False
         """Whether a job has ended or was withdrawn since the last pass."""
         self._next_pass = self._called_at = -inf
@@ -159,6 +157,7 @@ class Multifactor:
     def job_ended(self, now: float, job: Job) -> None:
         """Charge a job no longer."""
         self._priority.usage.job_ended(now, job)
+        self._changed_places.add(job.partition)
         self._left = True
 
     def job_withdrawn(self, now: float, job: Job) -> None:
@@ -174,15 +173,16 @@ class Multifactor:
     def _something_changed(self, left: bool, queue: WaitingQueue, machine: Machine) -> bool:
         """Tell whether a job may start that could not at the last backfilling."""
         news = self._order.take_new_jobs(queue)
-        fitting = {
-            job.partition for job in news if job.size <= machine.free and _has_nodes(job, machine)
-        }
-        if left or machine.unavailable != self._unavailable:
-            self._unavailable = machine.unavailable
+        self._changed_places.update(job.partition for job in news)
+        if machine.unavailable != self._unavailable:
+            self._unavailable, left = machine.unavailable, True
+            self._changed_places.update(self._group_of)
+        if left:
             self._changed = True
         elif not self._changed:  # new jobs that do not fit let no other job start
-            self._changed = bool(fitting)
-        self._changed_places |= fitting
+            self._changed = any(
+                job.size <= machine.free and _has_nodes(job, machine) for job in news
+            )
         return self._changed and machine.free > 0
 
     def _started(self, start: Start, count: str) -> Iterator[Decision]:
@@ -239,29 +239,22 @@ class Multifactor:
                 yield CallMeLater(self._next_pass)
             return
         self._next_pass, self._changed = now + backfill.interval, False
+        changed, self._changed_places = self._changed_places, set()
         self._counts["backfill_passes"] += 1
         may_start = self._order.find_partitions_with_room(machine.partitions)
         if not may_start:
             return
         jobs = backfill.select_jobs(map(itemgetter(-1), self._order.entries))
         for group in self._groups:
-            if not may_start.isdisjoint(group.places) and self._has_changed(group, machine):
+            if may_start.isdisjoint(group.places):
+                continue
+            on_nodes = machine.partitions[group.places[0]].nodes is not None
+            if not on_nodes or not changed.isdisjoint(group.places):
                 of_group = jobs
                 if len(self._groups) > 1:
                     of_group = [job for job in jobs if job.partition in group.places]
                 for start in backfill.find_starts(now, of_group, group, machine):
                     yield from self._started(start, "backfill_starts")
-        self._changed_places.clear()
-
-    def _has_changed(self, group: Group, machine: Machine) -> bool:
-        """Return whether jobs of a group may start that could not at the last backfilling.
-
-        Where processors are counted, this is not known by group.
-        """
-        rooms = [room for place in group.places if (room := machine.partitions[place].nodes)]
-        before = self._nb_changes.get(group)
-        self._nb_changes[group] = after = sum(room.nb_changes for room in rooms)
-        return not rooms or before != after or not self._changed_places.isdisjoint(group.places)
 
     def statistics(self) -> Mapping[str, Any]:
         """Return the numbers of passes and of the jobs that they started, by kind of pass."""

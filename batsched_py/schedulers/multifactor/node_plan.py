@@ -37,7 +37,7 @@ class NodePlan:
         self._from, self._until = np.full(nb, self._begin), np.full(nb, inf)
         """When each gap begins and ends (seconds)."""
         self._gap_of = np.zeros(nb, np.intp)
-        self._ready: dict[Kind, list[Seconds]] = {}
+        self._ready: dict[Kind, Seconds] = {}
         self._refused: dict[Kind, float] = {}
         """The shortest duration with which jobs of a kind cannot start now."""
 
@@ -103,14 +103,14 @@ class NodePlan:
             else:
                 yield self._place(job, duration, reserve_now=reserve_now)
 
-    def _find_ready(self, job: Job) -> list[Seconds]:
+    def _find_ready(self, job: Job) -> Seconds:
         """Return when each node can hold each share of a job, in steps of the plan (seconds)."""
         kind = job.partition, job.demand
         if kind not in self._ready:
             room, demand = self._room_of(job), _demand_of(job)
-            times = np.full((len(demand.shares), len(self._nodes.out)), inf)
-            times[:, room.numbers] = self._grid.round_ready(room.ready.find(demand), self._now)
-            self._ready[kind] = list(times)
+            self._ready[kind] = np.full((len(demand.shares), len(self._nodes.out)), inf)
+            times = self._grid.round_ready(room.ready.find(demand), self._now)
+            self._ready[kind][:, room.numbers] = times
         return self._ready[kind]
 
     def _fits_now(self, job: Job, duration: float) -> bool:
@@ -127,28 +127,24 @@ class NodePlan:
 
     def _place(self, job: Job, duration: float, *, reserve_now: bool) -> tuple[float, Placed]:
         """Return the earliest start of a job, and its nodes, which are reserved if it is later."""
-        shares, every_ready = _demand_of(job).shares, self._find_ready(job)
-        ready = every_ready[0] if len(every_ready) == 1 else np.minimum.reduce(every_ready)
-        begins = np.maximum(self._from, ready[self._node])
+        shares = _demand_of(job).shares
+        begins = np.maximum(self._from, self._find_ready(job)[:, self._node])
         begins[(begins + duration > self._until) | (begins >= self._end)] = inf
         nb = sum(share.nodes for share in shares)
-        times = np.sort(begins)[nb - 1 :].tolist() if nb > 1 else [float(begins.min())]
+        times = np.sort(begins, axis=None)[nb - 1 :].tolist() if nb > 1 else [float(begins.min())]
         for start in dict.fromkeys(times):
             if start == inf:
                 break
-            (gaps,) = ((begins <= start) & (start + duration <= self._until)).nonzero()
-            if len(gaps) < nb:
-                continue
-            nodes = self._node[gaps]
-            fit = []
-            for ready in every_ready:
-                mask = np.zeros(len(self._gap_of), np.bool_)
-                mask[nodes] = ready[nodes] <= start
-                fit.append(mask)
+            lasts = start + duration <= self._until
+            fit: list[Mask] = []
+            for row in begins:
+                fit.append(np.zeros(len(self._gap_of), np.bool_))
+                fit[-1][self._node[lasts & (row <= start)]] = True
             placed = assign(shares, fit, self._nodes.free)
             if placed is not None:
                 if start > self._begin or reserve_now:
-                    self._gap_of[nodes] = gaps
+                    (gaps,) = (lasts & (self._from <= start)).nonzero()
+                    self._gap_of[self._node[gaps]] = gaps
                     self._reserve(self._gap_of[[node for node, _ in placed]], start, duration)
                 return start, placed
         return inf, []
