@@ -154,6 +154,8 @@ class NodeRoom:
         self._no_room: set[tuple[Demand, bool]] = set()
         """What had no room, on any nodes or on unplanned ones, and has none now."""
         self._found: tuple[Job | None, Placed] = None, []
+        self._demands: dict[Demand, Demand] = {}
+        """Each demand, so that equal demands are one object."""
         nodes.rooms.append(self)
         biggest = nodes.whole[:, self.numbers].max(axis=1)
         self._biggest: tuple[int, ...] = tuple(biggest.tolist())
@@ -165,7 +167,9 @@ class NodeRoom:
         :class:`WorkloadError`, which begins with ``where``, for fields that make no sense.
         """
         demand = read_shares(size, extra, self._biggest, where)
-        return demand._replace(exclusive=True) if self._whole_nodes else demand
+        if self._whole_nodes:
+            demand = demand._replace(exclusive=True)
+        return self._demands.setdefault(demand, demand)
 
     def can_hold(self, demand: Demand) -> bool:
         """Return whether a job with this demand could run here if nothing else did."""

@@ -17,8 +17,8 @@ from batsched_py.model.ready_times import Seconds
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, find_starting_now
 from batsched_py.workload.node_shares import Demand
 
-Kind = tuple[int, Demand | None]
-"""The partition of a job, and what it needs there."""
+Kind = int
+"""The identity of a demand: a partition has one object for equal demands."""
 
 
 class NodePlan:
@@ -50,10 +50,11 @@ class NodePlan:
         views, has_room = self._machine.partitions, dict[Kind, bool]()
         may = []
         for at, job in enumerate(jobs):
-            kind = job.partition, job.demand
-            if kind not in has_room:
-                has_room[kind] = self._room_of(job).has_room(_demand_of(job))
-            if has_room[kind]:
+            kind = id(job.demand)
+            has = has_room.get(kind)
+            if has is None:
+                has = has_room[kind] = self._room_of(job).has_room(_demand_of(job))
+            if has:
                 may.append(at)
         if not may:
             return
@@ -105,7 +106,7 @@ class NodePlan:
 
     def _find_ready(self, job: Job) -> Seconds:
         """Return when each node can hold each share of a job, in steps of the plan (seconds)."""
-        kind = job.partition, job.demand
+        kind = id(job.demand)
         if kind not in self._ready:
             room, demand = self._room_of(job), _demand_of(job)
             self._ready[kind] = np.full((len(demand.shares), len(self._nodes.out)), inf)
@@ -115,7 +116,7 @@ class NodePlan:
 
     def _fits_now(self, job: Job, duration: float) -> bool:
         """Return whether a job has room now, on nodes that no reservation needs before its end."""
-        kind = job.partition, job.demand
+        kind = id(job.demand)
         if duration >= self._refused.get(kind, inf):
             return False
         unreserved = self._until[: len(self._gap_of)] >= self._begin + duration
@@ -132,9 +133,13 @@ class NodePlan:
         begins[(begins + duration > self._until) | (begins >= self._end)] = inf
         nb = sum(share.nodes for share in shares)
         times = np.sort(begins, axis=None)[nb - 1 :].tolist() if nb > 1 else [float(begins.min())]
-        for start in dict.fromkeys(times):
+        last = -inf
+        for start in times:
             if start == inf:
                 break
+            if start == last:
+                continue
+            last = start
             lasts = start + duration <= self._until
             fit: list[Mask] = []
             for row in begins:
