@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from math import ceil, inf
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from batsched_py import Decision, Machine, WaitingQueue
 from batsched_py.schedulers.multifactor.multifactor import Multifactor
 from batsched_py.simulator.engine import Outcome
 from batsched_py.testing import DrawnJob as J
@@ -26,6 +28,95 @@ EXACT: dict[str, Any] = {
     "bf_window": None,
 }
 """In the order of submission, with backfilling at each event."""
+
+
+# By hand -----------------------------------------------------------------------------------------
+
+TWO = entry("nodes", count=2, cores=8, gpus=4)
+OVERLAPPING = TWO + partition("all") + partition("few", "1")
+
+
+def job(gpus: int, nodes: int = 1, **fields: Any) -> dict[str, Any]:
+    return {"gpus": gpus, "nodes": nodes, **fields}
+
+
+BLOCKED = [(job(4), J(0, 4, 10)), (job(8, 2), J(1, 8, 10))]
+"""All GPUs of a node are busy until 10, then the second job wants those of both nodes."""
+IN_TURN = [
+    *((job(4), J(0, cores, time)) for cores, time in ((4, 10), (6, 20))),
+    *((job(4), J(at, 4, 10)) for at in (1, 2)),
+    (job(0), J(3, 1, 18)),
+]
+"""Two jobs are planned for 10 and 20. The last one ends at 21."""
+
+CASES: dict[str, tuple[str, dict[str, Any], list[tuple[Any, J]], list[float]]] = {
+    "three GPUs and 7 cores on a node: the jobs complement each other": (
+        TWO,
+        {},
+        [(job(1), J(0, 6, 10)), (job(2), J(0, 1, 10)), (job(8, 2), J(1, 8, 10))],
+        [0, 0, 10],
+    ),
+    "planned nodes are reserved whole: cores are free, but not for 20 s until the start at 10": (
+        TWO,
+        {},
+        [*BLOCKED, (job(0), J(2, 1, 20)), (job(0), J(3, 1, 7))],
+        [0, 10, 10, 3],
+    ),
+    "a window of 5 s: nobody is planned for 10, and the third job delays the second": (
+        TWO,
+        {"bf_window": 5},
+        [*BLOCKED, (job(1), J(2, 1, 20))],
+        [0, 22, 2],
+    ),
+    "in steps of 60 s the third job, which ends at 115, ends with the first": (
+        TWO,
+        {"bf_resolution": 60},
+        [(job(4), J(0, 4, 100)), (job(8, 2), J(1, 8, 10)), (job(0), J(65, 1, 50))],
+        [0, 100, 65],
+    ),
+    "both jobs behind the first are planned": (TWO, {}, IN_TURN, [0, 0, 10, 20, 10]),
+    "only the first is planned": (
+        TWO,
+        {"bf_job_part_count_reserve": 1},
+        IN_TURN,
+        [0, 0, 10, 20, 3],
+    ),
+    "no nodes of a partition in which an earlier job waits": (
+        OVERLAPPING,
+        {"backfill": "none"},
+        [*BLOCKED, (job(1, partition="few"), J(2, 1, 5))],
+        [0, 10, 20],
+    ),
+    "but backfilling finds them": (
+        OVERLAPPING,
+        {},
+        [*BLOCKED, (job(1, partition="few"), J(2, 1, 5)), (job(1, partition="few"), J(3, 1, 9))],
+        [0, 10, 2, 20],
+    ),
+    "a partition of whole nodes": (
+        TWO + partition("whole", whole_nodes=True) + partition("parts"),
+        {},
+        [
+            (job(1, partition="parts"), J(0, 1, 10)),
+            (job(1, partition="whole"), J(1, 8, 10)),
+            (job(1, partition="parts"), J(2, 1, 5)),
+            (job(1, partition="whole"), J(3, 8, 5)),
+        ],
+        [0, 1, 2, 10],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_by_hand(case: tuple[str, dict[str, Any], list[tuple[Any, J]], list[float]]) -> None:
+    text, options, jobs, expected = case
+    outcome = run_on(machine_of(text), lambda: Multifactor(**EXACT | options), jobs)
+    check_machine(outcome)
+    assert starts(outcome) == expected
+
+
+# Against a twin ----------------------------------------------------------------------------------
+
 Vector = tuple[int, int, int]
 """Cores, GPUs and MiB."""
 
@@ -64,7 +155,7 @@ class Twin:
         self.changed = False
         self.changed_in: set[int] = set()
 
-    def free(self, ends: dict[int, float], time: float) -> list[Vector]:
+    def free(self, ends: Mapping[int, float], time: float) -> list[Vector]:
         """Return what each node has free if running jobs hold their shares until ``ends``."""
         free = [list(node) for node in self.case.nodes]
         for job, (_, places) in self.running.items():
@@ -222,20 +313,20 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
-def simulate(case: Case) -> Outcome:
+def simulate(case: Case, make: Callable[..., Multifactor] = Multifactor) -> Outcome:
     text = "".join(
         entry("nodes", count=1, cores=cores, gpus=gpus, memory=memory)
         for cores, gpus, memory in case.nodes
     )
     for place, nodes in enumerate(case.partitions):
         text += partition(f"p{place}", f"{nodes[0]}-{nodes[-1]}")
-    options = EXACT | {
+    options: dict[str, Any] = EXACT | {
         "bf_resolution": case.resolution,
         "bf_window": case.window,
         "bf_job_part_count_reserve": case.reserve,
         "bf_max_job_test": case.max_test,
     }
-    jobs = [
+    jobs: list[tuple[Any, J]] = [
         (
             {
                 "partition": f"p{job.partition}",
@@ -248,7 +339,8 @@ def simulate(case: Case) -> Outcome:
         )
         for job in case.jobs
     ]
-    return run_on(machine_of(text), lambda: Multifactor(**options), jobs)
+    outcome: Outcome = run_on(machine_of(text), lambda: make(**options), jobs)
+    return outcome
 
 
 @given(cases())
@@ -262,3 +354,47 @@ def test_starts_as_a_slow_simulation(case: Case) -> None:
     }
     twin = Twin(case).schedule()
     assert placed == {job: (start, sorted(places)) for job, (start, places) in twin.items()}
+
+
+class Promising(Multifactor):
+    """Asserts that the planned start of the first waiting job never moves back."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.promised: dict[str, float] = {}
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        yield from super().schedule(now, queue, machine)
+        if queue.head is not None:
+            until = self.held(queue.head, now, queue, machine).until
+            assert now < until <= self.promised.get(queue.head.id, 10_000)
+            self.promised[queue.head.id] = until
+
+
+@given(cases())
+def test_the_first_job_starts_by_its_planned_start(case: Case) -> None:
+    jobs = [job._replace(partition=0) for job in case.jobs]
+    policy = Promising(**EXACT)
+    outcome = simulate(Case(case.nodes, [range(len(case.nodes))], jobs), lambda **_: policy)
+    began = {job.description.id: job.start_time for job in outcome.jobs}
+    assert all(began[name] <= until for name, until in policy.promised.items())
+
+
+def test_why_a_job_waits() -> None:
+    """Two are planned on a node each, one behind them, and the last one is not looked at."""
+    seen: list[Any] = []
+
+    class Watched(Multifactor):
+        def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+            yield from super().schedule(now, queue, machine)
+            if now == 3:
+                seen.extend(self.held(job, now, queue, machine) for job in queue)
+
+    jobs = [*IN_TURN, (job(0), J(3, 1, 99))]
+    run_on(machine_of(TWO), lambda: Watched(**EXACT, bf_max_job_test=3), jobs)
+    assert [(each.why, each.place, each.by, each.until) for each in seen] == [
+        ("head", 1, None, 10),
+        ("plan", 2, "w0!0002", 20),
+        ("plan", 3, "w0!0002", 20),
+        ("behind", 4, "w0!0002", inf),
+    ]
