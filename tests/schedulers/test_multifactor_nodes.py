@@ -81,6 +81,17 @@ CASES: dict[str, tuple[str, dict[str, Any], list[tuple[Any, J]], list[float]]] =
         IN_TURN,
         [0, 0, 10, 20, 3],
     ),
+    "a job behind the first is not planned, though it has room for a while": (
+        TWO,
+        {"bf_job_part_count_reserve": 1},
+        [
+            *((job(4), J(0, cores, time)) for cores, time in ((4, 10), (2, 50))),
+            (job(4), J(1, 4, 10)),
+            (job(0, 2), J(2, 2, 20)),
+            (job(0), J(3, 1, 30)),
+        ],
+        [0, 0, 10, 10, 3],
+    ),
     "no nodes of a partition in which an earlier job waits": (
         OVERLAPPING,
         {"backfill": "none"},
