@@ -259,7 +259,7 @@ class NodeRoom:
         here = [node for node in nodes if node in self._place]
         if not here:
             return
-        self.ready.note_change([self._place[node] for node in here])
+        self.ready.changed.update(self._place[node] for node in here)
         self._head, self._found = None, (None, [])
         if freed:
             self.nb_changes += 1

@@ -59,8 +59,8 @@ CASES: dict[str, tuple[str, dict[str, Any], list[tuple[Any, J]], list[float]]] =
     "planned nodes are reserved whole: cores are free, but not for 20 s until the start at 10": (
         TWO,
         {},
-        [*BLOCKED, (job(0), J(2, 1, 20)), (job(0), J(3, 1, 7))],
-        [0, 10, 10, 3],
+        [*BLOCKED, *((job(0), J(at, 1, time)) for at, time in ((2, 20), (3, 7), (3, 20)))],
+        [0, 10, 10, 3, 10],
     ),
     "a window of 5 s: nobody is planned for 10, and the third job delays the second": (
         TWO,
@@ -91,6 +91,18 @@ CASES: dict[str, tuple[str, dict[str, Any], list[tuple[Any, J]], list[float]]] =
             (job(0), J(3, 1, 30)),
         ],
         [0, 0, 10, 10, 3],
+    ),
+    "a job of 7 s on both nodes is not planned for 5, but behind the one that is for 10": (
+        TWO,
+        {},
+        [
+            *((job(4), J(0, cores, time)) for cores, time in ((4, 10), (2, 50))),
+            (job(0), J(0, 6, 5)),
+            (job(4), J(1, 4, 10)),
+            (job(0, 2), J(1, 8, 7)),
+            (job(0), J(2, 1, 6)),
+        ],
+        [0, 0, 0, 10, 10, 2],
     ),
     "no nodes of a partition in which an earlier job waits": (
         OVERLAPPING,

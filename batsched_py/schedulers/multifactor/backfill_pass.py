@@ -62,8 +62,8 @@ class BackfillPass(msgspec.Struct, frozen=True):
         """Give the decisions to start ``jobs`` of a group of partitions now, in their order."""
         views = machine.partitions
         if (room := views[group.places[0]].nodes) is not None:
-            plan = NodePlan(room.nodes, machine, self.grid, now)
-            yield from plan.find_starts(jobs, self.reserve)
+            on_nodes = NodePlan(room.nodes, machine, self.grid, now, jobs, self.reserve)
+            yield from on_nodes.find_starts()
             return
         may = [at for at, job in enumerate(jobs) if job.size <= views[job.partition].free]
         if not may:
@@ -105,8 +105,8 @@ class BackfillPass(msgspec.Struct, frozen=True):
     ) -> float:
         """Return the planned start (seconds) of ``job``, one of ``jobs``; inf if it has no plan."""
         if (room := machine.partitions[job.partition].nodes) is not None:
-            node_plan = NodePlan(room.nodes, machine, self.grid, now)
-            start = node_plan.find_planned_start(job, jobs, self.reserve)
+            on_nodes = NodePlan(room.nodes, machine, self.grid, now, jobs, self.reserve)
+            start = on_nodes.find_planned_start(job)
         elif len(group.parts) > 1:
             plan = RegionPlan(group, machine, self.grid, now)
             planned = plan.place_all(self._wants(now, jobs, machine), self.reserve)

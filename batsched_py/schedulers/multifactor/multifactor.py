@@ -181,7 +181,9 @@ class Multifactor:
             self._changed = True
         elif not self._changed:  # new jobs that do not fit let no other job start
             self._changed = any(
-                job.size <= machine.free and _has_nodes(job, machine) for job in news
+                job.size <= machine.free
+                and ((room := machine.partitions[job.partition].nodes) is None or room.find(job))
+                for job in news
             )
         return self._changed and machine.free > 0
 
@@ -287,9 +289,3 @@ class Multifactor:
             return inf, "not planned within the window of backfilling"
         later = self._changed and self._next_pass > now
         return start, f"backfilling looks again at {self._next_pass:.15g}" if later else ""
-
-
-def _has_nodes(job: Job, machine: Machine) -> bool:
-    """Return whether nodes have room for a job now, as far as it needs more than processors."""
-    nodes = machine.partitions[job.partition].nodes
-    return nodes is None or job.demand is None or nodes.has_room(job.demand)

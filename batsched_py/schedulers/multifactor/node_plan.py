@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
@@ -17,161 +16,135 @@ from batsched_py.model.ready_times import Seconds
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, find_starting_now
 from batsched_py.workload.node_shares import Demand
 
-Kind = int
-"""The identity of a demand: a partition has one object for equal demands."""
-
 
 class NodePlan:
-    """A plan of starts on ``nodes`` of which jobs hold parts, in partitions that may overlap.
+    """A plan of ``jobs`` on ``nodes`` of which jobs hold parts, in partitions that may overlap.
 
     A job that starts now holds its shares. A job that is planned for later reserves its nodes
-    whole, as in Slurm. Between reservations, a node has gaps, into which other jobs may be planned.
+    whole, as in Slurm; other jobs may be planned in the gaps between reservations. The first
+    ``reserved`` jobs (0: all) of each partition are planned. Later ones start now or not at all.
     """
 
-    def __init__(self, nodes: Nodes, machine: Machine, grid: Grid, now: float) -> None:
+    def __init__(
+        self,
+        nodes: Nodes,
+        machine: Machine,
+        grid: Grid,
+        now: float,
+        jobs: Sequence[Job],
+        reserved: int,
+    ) -> None:
         self._nodes, self._machine, self._grid, self._now = nodes, machine, grid, now
+        self._jobs, self._reserved = jobs, reserved
+        self._durations = grid.round_durations([job.estimate for job in jobs], now)
         self._begin, self._end = grid.begin(now), grid.end(now)
         nb = len(nodes.out)
         self._node = np.arange(nb)
         """The node of each gap. The first gap of node i is gap i."""
         self._from, self._until = np.full(nb, self._begin), np.full(nb, inf)
         """When each gap begins and ends (seconds)."""
-        self._gap_of = np.zeros(nb, np.intp)
-        self._ready: dict[Kind, Seconds] = {}
-        self._refused: dict[Kind, float] = {}
-        """The shortest duration with which jobs of a kind cannot start now."""
+        self._ready: dict[int, Seconds] = {}
+        self._refused: dict[int, float] = {}
+        """By demand: the shortest duration with which a job cannot start now."""
 
-    def find_starts(self, jobs: Sequence[Job], reserved: int) -> Iterator[Start]:
-        """Give the decisions to start ``jobs`` now, and plan no more of them than needed.
-
-        The first ``reserved`` jobs (0: all) of each partition are planned. Later ones start now if
-        that delays no plan.
-        """
-        views, has_room = self._machine.partitions, dict[Kind, bool]()
-        may = []
-        for at, job in enumerate(jobs):
-            kind = id(job.demand)
-            has = has_room.get(kind)
-            if has is None:
-                has = has_room[kind] = self._room_of(job).has_room(_demand_of(job))
-            if has:
-                may.append(at)
-        if not may:
-            return
-        jobs = jobs[: may[-1] + 1]  # no job behind these starts
-        durations = self._grid.round_durations([job.estimate for job in jobs], self._now)
+    def find_starts(self) -> Iterator[Start]:
+        """Give the decisions to start jobs now, and plan no more of them than needed."""
+        kinds = {id(job.demand): job for job in self._jobs}
+        room = {kind for kind, job in kinds.items() if NodeRoom.has_room(*self._needs(job))}
+        may = [at for at, job in enumerate(self._jobs) if id(job.demand) in room]
         chosen: list[Placed] = []
 
         def starts() -> Iterator[float]:
-            for start, placed in self._place_all(jobs, durations, reserved):
+            for start, placed in self._place_all():
                 chosen.append(placed)
                 yield start
 
-        def fits_now(at: int) -> bool:
-            return self._fits_now(jobs[at], durations[at])
+        if may:
+            for at in find_starting_now(
+                self._begin, starts(), may, self._durations, self._fits_now
+            ):
+                free = self._machine.free_processors
+                yield Start(self._jobs[at], self._nodes.choose(self._jobs[at], chosen[at], free))
+                self._ready.clear()
 
-        for at in find_starting_now(self._begin, starts(), may, durations, fits_now):
-            free = views[jobs[at].partition].free_processors
-            yield Start(jobs[at], self._nodes.choose(jobs[at], chosen[at], free))
-            self._ready.clear()
-
-    def find_planned_start(self, job: Job, jobs: Sequence[Job], reserved: int) -> float:
-        """Return the planned start (seconds) of ``job``, one of ``jobs``; inf if it has no plan.
+    def find_planned_start(self, job: Job) -> float:
+        """Return the planned start (seconds) of one of the jobs; inf if it has no plan.
 
         Jobs before it that are planned for now have not started: they reserve their nodes whole.
         """
-        durations = self._grid.round_durations([each.estimate for each in jobs], self._now)
-        planned = self._place_all(jobs, durations, reserved, reserve_now=True)
-        return next(start for each, (start, _) in zip(jobs, planned, strict=False) if each is job)
+        planned = zip(self._jobs, self._place_all(reserve_now=True), strict=False)
+        return next(start for each, (start, _) in planned if each is job)
 
-    def _place_all(
-        self,
-        jobs: Sequence[Job],
-        durations: Sequence[float],
-        reserved: int,
-        *,
-        reserve_now: bool = False,
-    ) -> Iterator[tuple[float, Placed]]:
-        """Give the start of each job, inf if it is not planned, and its nodes.
+    def _place_all(self, *, reserve_now: bool = False) -> Iterator[tuple[float, Placed]]:
+        """Give the start of each job, inf if there is none, and its nodes.
 
         A job is planned only when its turn is requested.
         """
         planned: Counter[int] = Counter()
-        for job, duration in zip(jobs, durations, strict=True):
+        for at, job in enumerate(self._jobs):
             planned[job.partition] += 1
-            if 0 < reserved < planned[job.partition] and not self._fits_now(job, duration):
+            only_now = 0 < self._reserved < planned[job.partition]
+            if only_now and not self._fits_now(at):
                 yield inf, []
             else:
-                yield self._place(job, duration, reserve_now=reserve_now)
+                yield self._place(at, reserve_now=reserve_now)
+
+    def _needs(self, job: Job) -> tuple[NodeRoom, Demand]:
+        room, demand = self._machine.partitions[job.partition].nodes, job.demand
+        assert room is not None
+        assert demand is not None
+        return room, demand
 
     def _find_ready(self, job: Job) -> Seconds:
         """Return when each node can hold each share of a job, in steps of the plan (seconds)."""
-        kind = id(job.demand)
-        if kind not in self._ready:
-            room, demand = self._room_of(job), _demand_of(job)
-            self._ready[kind] = np.full((len(demand.shares), len(self._nodes.out)), inf)
-            times = self._grid.round_ready(room.ready.find(demand), self._now)
-            self._ready[kind][:, room.numbers] = times
-        return self._ready[kind]
+        ready = self._ready.get(id(job.demand))  # equal demands are one object
+        if ready is None:
+            room, demand = self._needs(job)
+            ready = np.full((len(demand.shares), len(self._nodes.out)), inf)
+            ready[:, room.numbers] = self._grid.round_ready(room.ready.find(demand), self._now)
+            self._ready[id(demand)] = ready
+        return ready
 
-    def _fits_now(self, job: Job, duration: float) -> bool:
+    def _fits_now(self, at: int) -> bool:
         """Return whether a job has room now, on nodes that no reservation needs before its end."""
-        kind = id(job.demand)
-        if duration >= self._refused.get(kind, inf):
+        job, duration = self._jobs[at], self._durations[at]
+        if duration >= self._refused.get(id(job.demand), inf):
             return False
-        unreserved = self._until[: len(self._gap_of)] >= self._begin + duration
+        unreserved = self._until[: len(self._nodes.out)] >= self._begin + duration
         fit: list[Mask] = [unreserved & (ready == self._begin) for ready in self._find_ready(job)]
-        if can_assign(_demand_of(job).shares, fit, self._nodes.free):
-            return True
-        self._refused[kind] = duration
-        return False
+        fits = can_assign(self._needs(job)[1].shares, fit, self._nodes.free)
+        if not fits:
+            self._refused[id(job.demand)] = duration
+        return fits
 
-    def _place(self, job: Job, duration: float, *, reserve_now: bool) -> tuple[float, Placed]:
+    def _place(self, at: int, *, reserve_now: bool) -> tuple[float, Placed]:
         """Return the earliest start of a job, and its nodes, which are reserved if it is later."""
-        shares = _demand_of(job).shares
+        job, duration = self._jobs[at], self._durations[at]
+        shares = self._needs(job)[1].shares
         begins = np.maximum(self._from, self._find_ready(job)[:, self._node])
         begins[(begins + duration > self._until) | (begins >= self._end)] = inf
         nb = sum(share.nodes for share in shares)
         times = np.sort(begins, axis=None)[nb - 1 :].tolist() if nb > 1 else [float(begins.min())]
-        last = -inf
-        for start in times:
+        for start in dict.fromkeys(times):
             if start == inf:
                 break
-            if start == last:
-                continue
-            last = start
             lasts = start + duration <= self._until
-            fit: list[Mask] = []
-            for row in begins:
-                fit.append(np.zeros(len(self._gap_of), np.bool_))
-                fit[-1][self._node[lasts & (row <= start)]] = True
-            placed = assign(shares, fit, self._nodes.free)
+            fit = np.zeros((len(shares), len(self._nodes.out)), np.bool_)
+            for mask, row in zip(fit, begins, strict=True):
+                mask[self._node[lasts & (row <= start)]] = True
+            placed = assign(shares, [*fit], self._nodes.free)
             if placed is not None:
-                if start > self._begin or reserve_now:
-                    (gaps,) = (lasts & (self._from <= start)).nonzero()
-                    self._gap_of[self._node[gaps]] = gaps
-                    self._reserve(self._gap_of[[node for node, _ in placed]], start, duration)
+                if (start > self._begin or reserve_now) and duration > 0:
+                    self._reserve([node for node, _ in placed], start, start + duration)
                 return start, placed
         return inf, []
 
-    def _reserve(self, gaps: NDArray[np.intp], start: float, duration: float) -> None:
-        """Split gaps around a reservation."""
-        end = start + duration
-        if start == end:
-            return
-        before, self._until[gaps] = self._until[gaps], start
-        (rest,) = ((before > end) & (end < self._end)).nonzero()
-        if len(rest):
-            self._node = np.concatenate((self._node, self._node[gaps[rest]]))
-            self._from = np.concatenate((self._from, np.full(len(rest), end)))
-            self._until = np.concatenate((self._until, before[rest]))
-
-    def _room_of(self, job: Job) -> NodeRoom:
-        room = self._machine.partitions[job.partition].nodes
-        assert room is not None
-        return room
-
-
-def _demand_of(job: Job) -> Demand:
-    assert job.demand is not None
-    return job.demand
+    def _reserve(self, nodes: list[int], start: float, end: float) -> None:
+        """Split the gaps of nodes in which ``start`` is."""
+        chosen = np.zeros(len(self._nodes.out), np.bool_)
+        chosen[nodes] = True
+        gaps = chosen[self._node] & (self._from <= start) & (start < self._until)
+        parts = self._node[gaps], np.full(len(nodes), end), self._until[gaps]
+        self._until[gaps] = start
+        rows = self._node, self._from, self._until
+        self._node, self._from, self._until = map(np.concatenate, zip(rows, parts, strict=True))
