@@ -46,6 +46,8 @@ class NodePlan:
         self._ready: dict[int, Seconds] = {}
         self._refused: dict[int, float] = {}
         """By demand: the shortest duration with which a job cannot start now."""
+        self._hopeless: dict[int, float] = {}
+        """The same for jobs that cannot start within the window."""
 
     def find_starts(self) -> Iterator[Start]:
         """Give the decisions to start jobs now, and plan no more of them than needed."""
@@ -120,6 +122,8 @@ class NodePlan:
     def _place(self, at: int, *, reserve_now: bool) -> tuple[float, Placed]:
         """Return the earliest start of a job, and its nodes, which are reserved if it is later."""
         job, duration = self._jobs[at], self._durations[at]
+        if duration >= self._hopeless.get(id(job.demand), inf):
+            return inf, []
         shares = self._needs(job)[1].shares
         begins = np.maximum(self._from, self._find_ready(job)[:, self._node])
         begins[(begins + duration > self._until) | (begins >= self._end)] = inf
@@ -137,6 +141,7 @@ class NodePlan:
                 if (start > self._begin or reserve_now) and duration > 0:
                     self._reserve([node for node, _ in placed], start, start + duration)
                 return start, placed
+        self._hopeless[id(job.demand)] = duration
         return inf, []
 
     def _reserve(self, nodes: list[int], start: float, end: float) -> None:
