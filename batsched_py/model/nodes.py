@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batsched_py.errors import InvariantError
-from batsched_py.model.ready_times import ReadyTimes
 from batsched_py.processors.sets import NO_PROCESSORS, ProcessorSet
 from batsched_py.workload.node_shares import Demand, Share, read_shares
 
@@ -23,12 +22,13 @@ if TYPE_CHECKING:
     from batsched_py.workload.machine_description import NodeGroup
 
 Mask = NDArray[np.bool_]
-Amounts = tuple[int, ...]
-"""Cores, GPUs and MiB."""
+Seconds = NDArray[np.float64]
 Placed = list[tuple[int, Share]]
 """The number of each node that a job gets, and the share of the job there."""
 _ANY_MEMORY = 1 << 60
 """MiB of a node whose memory is unknown."""
+_MOST_KEPT = 1000
+"""Shares whose ready times are kept."""
 
 
 class Nodes:
@@ -49,8 +49,8 @@ class Nodes:
         self._processors = ProcessorSet.interval(0, int(ends[-1]))
         self.out: Mask = np.zeros(len(self._first), np.bool_)
         """Which nodes have processors that are out of order."""
-        self.jobs: list[dict[int, tuple[Job, Amounts]]] = [{} for _ in self._first]
-        """By node: the jobs that run there, by number, and what they hold."""
+        self.jobs: list[dict[int, tuple[Job, tuple[int, ...]]]] = [{} for _ in self._first]
+        """By node: the jobs that run there, by number, and what they hold (as in ``whole``)."""
         self.rooms: list[NodeRoom] = []
         self._placed: dict[int, Placed] = {}
         self.chosen: tuple[Job | None, ProcessorSet, Placed] = None, NO_PROCESSORS, []
@@ -134,6 +134,58 @@ class Nodes:
         return [(node, share) for (_, node), share in zip(by_room, shares, strict=True)]
 
 
+class ReadyTimes:
+    """When each of some nodes can hold each share that was asked for.
+
+    Times are kept. They are computed again for nodes at places that are put into ``changed``.
+    """
+
+    def __init__(self, nodes: Nodes, numbers: list[int]) -> None:
+        self._nodes, self._numbers = nodes, numbers
+        self._ahead: dict[int, tuple[Seconds, NDArray[np.int64]]] = {}
+        """By place of a node: the expected ends, and what is free now and after each."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all times."""
+        self._rows: dict[Demand, slice] = {}
+        self._wanted = np.zeros((4, 0), np.int64)
+        """Cores, GPUs and MiB of each share, and whether it needs whole nodes."""
+        self._times: Seconds = np.zeros((0, len(self._numbers)))
+        self.changed = {*range(len(self._numbers))}
+
+    def find(self, demand: Demand) -> Seconds:
+        """Return when each node can hold each share (seconds): -inf if now, inf if never."""
+        if len(self._times) > _MOST_KEPT:
+            self.forget()
+        for at in self.changed:
+            node = self._numbers[at]
+            held = sorted(self._nodes.jobs[node].values(), key=lambda each: each[0].expected_end)
+            ends = np.array([-inf, *(job.expected_end for job, _ in held), inf])
+            free = np.array([self._nodes.free[:, node].tolist(), *(each[1] for each in held)])
+            self._ahead[at] = ends, free.cumsum(axis=0).T
+            self._update(at, slice(None))
+        self.changed.clear()
+        if demand not in self._rows:
+            nb = len(demand.shares)
+            shares = np.array([(*share[1:], demand.exclusive) for share in demand.shares]).T
+            self._rows[demand] = slice(len(self._times), len(self._times) + nb)
+            self._wanted = np.concatenate((self._wanted, shares), axis=1)
+            self._times = np.pad(self._times, ((0, nb), (0, 0)))
+            for at in range(len(self._numbers)):
+                self._update(at, self._rows[demand])
+        return self._times[self._rows[demand]]
+
+    def _update(self, at: int, rows: slice) -> None:
+        nodes, node, (ends, free) = self._nodes, self._numbers[at], self._ahead[at]
+        *shares, exclusive = self._wanted[:, rows]
+        whole = nodes.whole[:, node, None] * exclusive
+        wanted = np.maximum(shares, whole)
+        first = np.maximum(free[0].searchsorted(wanted[0]), free[1].searchsorted(wanted[1]))
+        ready = ends[np.maximum(first, free[2].searchsorted(wanted[2]))]
+        self._times[rows, at] = inf if nodes.out[node] else ready
+
+
 class NodeRoom:
     """The nodes of a partition: which of them a job can have now, and when it can have enough."""
 
@@ -178,13 +230,12 @@ class NodeRoom:
 
     def has_room(self, demand: Demand) -> bool:
         """Return whether there is room now, as :meth:`find` does, but choose no nodes."""
-        if (demand, False) in self._no_room:
-            return False
-        fit: list[Mask] = [ready == -inf for ready in self.ready.find(demand)]
-        found = can_assign(demand.shares, fit, self.nodes.free[:, self.numbers])
-        if not found:
+        if (demand, False) not in self._no_room:
+            fit: list[Mask] = [ready == -inf for ready in self.ready.find(demand)]
+            if can_assign(demand.shares, fit, self.nodes.free[:, self.numbers]):
+                return True
             self._no_room.add((demand, False))
-        return found
+        return False
 
     def find(self, job: Job, *, unplanned: bool = False) -> bool:
         """Return whether ``job`` has room now, on nodes that are not planned if so wanted."""

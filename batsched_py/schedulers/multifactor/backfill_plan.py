@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from batsched_py.model.compiled.switch import placement
-from batsched_py.model.ready_times import Seconds
+from batsched_py.model.nodes import Seconds
 from batsched_py.model.site import Site
 from batsched_py.model.timeline import MANY, Timeline
 

@@ -11,8 +11,7 @@ import numpy as np
 from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
-from batsched_py.model.nodes import Mask, NodeRoom, Nodes, Placed, assign, can_assign
-from batsched_py.model.ready_times import Seconds
+from batsched_py.model.nodes import Mask, NodeRoom, Nodes, Placed, Seconds, assign, can_assign
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, find_starting_now
 from batsched_py.workload.node_shares import Demand
 
