@@ -9,13 +9,13 @@ import msgspec
 from batsched_py.accounting.seen_nodes import Run, SeenNodes
 from batsched_py.support.terminal_text import one_line
 from batsched_py.units import HOUR
+from batsched_py.workload.held_resources import ENDS
 
 HEADINGS = ("of what ran", "runs", "core-hours", "GPU-hours")
 """Of the table of what binds."""
 ALL, WITHOUT_GPU = "all", "no GPU on GPU nodes"
 _BINDING = ("GPUs bind", "cores bind on a GPU job", "memory binds", WITHOUT_GPU)
 _MORE, _SPECIAL = "more allocated than requested", "shards, licences, heterogeneous"
-_ENDED_BY = {"preempted": "preempted", "requeued": "requeued", "node": "lost to failed nodes"}
 
 
 class UseRow(msgspec.Struct):
@@ -69,7 +69,7 @@ class ResourceUse:
         if held.is_special:
             yield _SPECIAL
         if held.ended_by:
-            yield _ENDED_BY[held.ended_by]
+            yield ENDS[held.ended_by]
         if held.reservation:
             yield "in reservations"
         if held.reason:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, keep_common, match_jobs
-from batsched_py.calibration.resource_use import PartitionUse, measure_resources
+from batsched_py.calibration.resource_use import HeldRuns, ResourceUse, measure_resources
 from batsched_py.calibration.run_calibration import Calibration, ComparedRun
 from batsched_py.calibration.week_bootstrap import Estimate
 from batsched_py.results.job_table import Column, JobTable
@@ -38,8 +38,8 @@ class PolicyCalibrations(msgspec.Struct, frozen=True, eq=False):
     differences: list[Difference]
     waits: dict[str, tuple[Column, Column]]
     """Recorded and simulated waits of the jobs that are compared, by policy, seconds."""
-    resources: list[PartitionUse] = []
-    """Empty if no GPUs and no memory of nodes are known."""
+    used: list[ResourceUse] = []
+    held: list[HeldRuns] = []
 
     @property
     def site(self) -> str:
@@ -84,7 +84,7 @@ def calibrations(
         {name: run.calibration for name, run in runs.items()},
         differences,
         {name: (run.compared.recorded, run.compared.simulated) for name, run in runs.items()},
-        [] if machine is None else measure_resources(log, machine, site.compared),
+        *(measure_resources(log, machine, site.compared) if machine else ()),
     )
 
 

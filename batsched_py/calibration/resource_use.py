@@ -8,115 +8,106 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from math import ceil, inf, nan
+from math import inf, nan
 from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from batsched_py.calibration.matched_jobs import MatchedJobs
-from batsched_py.support.quotient import ratio
 from batsched_py.support.step_functions import Intervals
-from batsched_py.workload.held_resources import ELIGIBLE, ENDED_BY, REASON, RESERVATION, RUN, Row
+from batsched_py.workload.held_resources import ELIGIBLE, ENDED_BY, ENDS, REASON, RESERVATION, RUN
 from batsched_py.workload.log_partitions import LogPartitions
+from batsched_py.workload.logs.recorded_schedule import recorded_schedule
 from batsched_py.workload.logs.swf import Column, SwfLog
-from batsched_py.workload.machine_description import MachineDescription, NodeGroup, Partition
+from batsched_py.workload.machine_description import Limit, NodeGroup, Partition
 from batsched_py.workload.node_shares import read_shares
 
 MOST_UNEXPLAINED = 0.1
 """Share of the time, or of the GPU-hours, above which levels of waits cannot be believed."""
-RESOURCES = ("cores", "GPUs", "memory")
-_LIMIT = "limit "
-_LIMIT_REASON = re.compile(r"(QOS|Assoc|Grp|Max)|\w+Limit$")
-_COUNTED = {"gres": "gpus processors", "cpu": "cpus processors", "mem": "memory", "job": "jobs"}
-"""Parts of the reasons of Slurm, and what such a limit counts."""
-_ENDS = {"preempted": "preempted", "requeued": "requeued", "node": "lost to nodes"}
+_RESOURCES = ("cores", "GPUs", "memory", "dominant size")
+_NAMES = {"gpus": "GRES", "cpus": "CPU", "processors": "GRES|CPU", "memory": "MEM(ORY)?"}
+"""What limits count, as reasons of Slurm name it."""
+
+
+class ResourceUse(msgspec.Struct, frozen=True):
+    """How much of a resource jobs held at once in a partition, by the records."""
+
+    partition: str
+    resource: str
+    """Cores, GPUs or memory; or the dominant sizes of jobs, see :func:`add_up`."""
+    most: float
+    """The highest share of the partition in use at once; nan if it is not known to have any."""
+    mean: float
+    """From the first start to the last end."""
+    over: float
+    """The share of that time in which more was in use than the partition has."""
+    binds: bool
+    """Whether it has the highest share in use at once; of equal ones, the one used more."""
+    counted: bool
+    """Whether the simulation counts it."""
 
 
 class HeldRuns(msgspec.Struct, frozen=True):
     """The runs of a partition that something but room held back, or that ended too early."""
 
+    partition: str
+    hours: str
+    """``GPU-hours``, or ``core-hours`` if no run of the partition held a GPU."""
+    is_unknown_limit: bool
+    """Whether the machine file has no limit that counts the same."""
     by: str
     runs: int
     share: float
-    """Of the :attr:`~PartitionUse.hours` of the partition."""
+    """Of the hours of the partition."""
     recorded: float
     """Mean wait of the compared jobs among them, seconds; nan without any."""
     simulated: float
 
 
-class PartitionUse(msgspec.Struct, frozen=True, kw_only=True):
-    """What ran at once in a partition by the records, and what held its runs; nan is unknown.
-
-    Jobs of partitions whose nodes are all among its nodes run in it, too. Times are shares of the
-    time from the first start to the last end.
-    """
-
-    partition: str
-    most: list[float]
-    """The highest share of its cores, GPUs and memory in use at once."""
-    mean: list[float]
-    binds: str
-    """The resource with the highest share in use at once; of equal ones, the one used more."""
-    dominant_over: float
-    """The time in which the dominant sizes of the running jobs exceed the partition."""
-    counted: str
-    """What the run counts; if jobs hold several resources, the one exceeded for longest."""
-    counted_over: float
-    """The time in which that exceeds the partition."""
-    hours: str
-    """``GPU-hours``, or ``core-hours`` if its runs held no GPU."""
-    held: list[HeldRuns]
-    unknown_limits: list[str]
-    """The limits among :attr:`held` that the machine file does not have."""
-
-
-def measure_resources(log: SwfLog, machine: LogPartitions, jobs: MatchedJobs) -> list[PartitionUse]:
+def measure_resources(
+    log: SwfLog, machine: LogPartitions, jobs: MatchedJobs
+) -> tuple[list[ResourceUse], list[HeldRuns]]:
     """Measure what the jobs of a log held, and the waits of ``jobs`` by what held them.
 
-    Empty without a table of what jobs held, or if no GPUs and no memory of nodes are known.
+    Empty without a table of what jobs held, or if no GPUs and no memory of nodes are known. Jobs of
+    partitions whose nodes are all among those of another one run in that, too.
     """
-    parts, held = machine.described.partitions, machine.held
+    parts, table = machine.described.partitions, machine.held
     groups = [group for part in parts for group in part.node_groups]
-    if held is None or not any(group.gpus or group.memory_mib for group in groups):
-        return []
-    allocated, wait, run = map(log.column, ("allocated_processors", "wait_time", "run_time"))
-    cores = np.where(allocated > 0, allocated, log.column("requested_processors"))
-    begin, counted = log.column("submit_time") + wait, np.maximum(machine.sizes(cores), 0)
-    ran = (wait >= 0) & (run > 0) & (cores > 0)
-    numbers, found = log.column("job_number"), []
-    for place, part in enumerate(parts):
-        inside = np.array([not other.processors - part.processors for other in parts])
-        rows = np.flatnonzero(ran & inside[machine.place])
-        if not len(rows):
+    used: list[ResourceUse] = []
+    held: list[HeldRuns] = []
+    if table is None or not any(group.gpus or group.memory_mib for group in groups):
+        return used, held
+    ran, waits = recorded_schedule(log), {"recorded": jobs.recorded, "simulated": jobs.simulated}
+    rows, place, busy = ran.row.tolist(), machine.place[ran.row], ran.used
+    columns = {
+        "number": log.column("job_number")[rows].astype(int),
+        "cores": np.asarray(busy.weight).astype(int),
+        "fields": [table.rows[row] for row in rows],
+        "alone": np.array([part.takes_nodes for part in parts])[place],
+        "by": [_find_causes(table.known[row]) for row in rows],
+    }
+    runs = pd.DataFrame(columns, rows).join(pd.DataFrame(waits, jobs.row))
+    for at, part in enumerate(parts):
+        inside = [not other.processors - part.processors for other in parts]
+        here = np.flatnonzero(np.array(inside)[place])
+        if not len(here):
             continue
-        amounts = add_up(
-            part.node_groups,
-            (
-                (int(numbers[row]), int(cores[row]), held.rows[row], parts[at].takes_nodes)
-                for row, at in zip(rows.tolist(), machine.place[rows].tolist(), strict=True)
-            ),
-        )
-        columns = (*amounts.T, counted[rows])
-        used = [Intervals(begin[rows], begin[rows] + run[rows], column) for column in columns]
-        own = machine.place[rows] == place
+        amounts = add_up(part.node_groups, runs.iloc[here, :4].itertuples(index=False, name=None))
+        begin, end, own = busy.begin[here], busy.end[here], place[here] == at
+        used += _measure_use(part, Intervals(begin, end, amounts))
         resource = int(amounts[own, 1].any())
-        hours = np.zeros(len(log))
-        hours[rows[own]] = (run[rows] * amounts[:, resource])[own]
-        causes = _group_by_cause(held.known, rows[own].tolist())
-        unknown = [cause for cause in causes if _is_unknown_limit(cause, machine.described, part)]
-        runs = [_measure_runs(cause, its, hours, jobs) for cause, its in causes.items()]
-        runs[1:-1] = sorted(runs[1:-1], key=lambda each: -each.share)
-        unit = ("core-hours", "GPU-hours")[resource]
-        found.append(_measure_use(part, used, hours=unit, held=runs, unknown_limits=unknown))
-    return found
+        its = runs.iloc[here].assign(hours=(end - begin) * amounts[:, resource])[own]
+        limits = (*machine.described.limits, part.limit_of_users)
+        held += _measure_held(its, part.name, ("core-hours", "GPU-hours")[resource], limits)
+    return used, held
 
 
 def add_up(
     groups: Sequence[NodeGroup], jobs: Iterable[tuple[int, int, Mapping[str, Any], bool]]
-) -> NDArray[np.int64]:
+) -> Column:
     """Return cores, GPUs, MiB and dominant size of each job on such nodes, of shape (n, 4).
 
     A job is its number, its cores, its fields (see :mod:`~batsched_py.workload.node_shares`) and
@@ -126,108 +117,96 @@ def add_up(
 
     >>> nodes = [NodeGroup(count=2, cores=64, gpus=4, memory_mib=512_000)]
     >>> add_up(nodes, [(1, 48, {"gpus": 1, "memory_mib": 96_000}, False)]).tolist()
-    [[48, 1, 96000, 3]]
+    [[48.0, 1.0, 96000.0, 3.0]]
     """
-    whole, _, unit = _arrays(groups)
-    of_unit = (whole / unit).max(axis=1).tolist()
-    whole[whole == inf] = 0
-    biggest, least = (of(axis=1).astype(int).tolist() for of in (whole.max, whole.min))
-    known: dict[object, list[int]] = {}
+    nodes = _list_nodes(groups)
+    of_unit = (nodes[:3] / nodes[3]).max(axis=1)
+    of_unit[of_unit == 0] = inf
+    nodes[nodes == inf] = 0
+    biggest, least = nodes[:3].max(axis=1).astype(int).tolist(), nodes[:3].min(axis=1)
+    known: dict[object, Column] = {}
     made = []
-    for number, cores, extra, alone in jobs:
-        key = cores, alone, *extra.items()
+    for number, cores, fields, alone in jobs:
+        key = cores, alone, *fields.items()
         if key not in known:
-            demand = read_shares(cores, extra, biggest, f"job {number}")
-            total = [0, 0, 0, 0]
-            for nodes, *held in demand.shares:
-                if alone or demand.exclusive:
-                    held = list(map(max, held, least))
-                pairs = zip(held, of_unit, strict=True)
-                held.append(max(ceil(amount / each - 1e-9) for amount, each in pairs if each))
-                total = [old + nodes * amount for old, amount in zip(total, held, strict=True)]
-            known[key] = total
+            demand = read_shares(cores, fields, biggest, f"job {number}")
+            counts, held = np.split(np.array(demand.shares), [1], axis=1)
+            held = np.maximum(held, least * (alone or demand.exclusive))
+            sizes = np.ceil(held / of_unit - 1e-9).max(axis=1)
+            known[key] = counts[:, 0] @ np.c_[held, sizes]
         made.append(known[key])
     return np.array(made)
 
 
-def _arrays(groups: Sequence[NodeGroup]) -> tuple[Column, Column, Column]:
-    """Return cores, GPUs and MiB (inf: unknown) of a node of each group, and its nodes.
+def _list_nodes(groups: Sequence[NodeGroup]) -> Column:
+    """Return cores, GPUs, MiB (inf: unknown) and units of each node, of shape (4, n).
 
-    The last array has the processors of dominant sizes of a node: GPUs, or cores if not all nodes
-    have GPUs. Such a processor has its share of a node, the largest one where nodes differ.
+    Dominant sizes count units: GPUs, or cores if not all nodes have GPUs. A unit has its share of a
+    node, the largest one where nodes differ.
     """
     whole = [(of.cores, of.gpus, inf if of.memory_mib is None else of.memory_mib) for of in groups]
-    columns = np.array(whole).T
-    return columns, np.array([of.count for of in groups]), columns[int(columns[1].all())]
+    nodes = np.repeat(np.array(whole, float), [of.count for of in groups], axis=0).T
+    return np.vstack([nodes, nodes[int(nodes[1].all())]])
 
 
-def _measure_use(part: Partition, used: list[Intervals], **further: Any) -> PartitionUse:
-    """Measure the use of cores, GPUs, memory, dominant sizes and what the run counts."""
-    levels = np.array([each.levels[:-1] for each in used])
-    shares_of_time = np.diff(used[0].instants) / np.ptp(used[0].instants)
-    whole, counts, unit = _arrays(part.node_groups)
-    has = np.array([*whole @ counts, unit @ counts, part.processors.size])
-    over = ((levels > has[:, None]) @ shares_of_time).tolist()
-    most = levels.max(axis=1)
-    room = np.where((most > 0) & (has > 0) & (has < inf), has, nan)
-    shares, means = (most / room)[:3], (levels @ shares_of_time / room)[:3]
-    binds = np.nanargmax(np.minimum(shares, 1) + 1e-6 * means)
-    counted, worst = "GPUs" if part.counts_gpus else "cores", 4
-    if part.nodes:
-        worst = int(np.argmax(over[:3]))
-        counted = RESOURCES[worst] if over[worst] else "all"
-    return PartitionUse(
-        partition=part.name,
-        most=shares.tolist(),
-        mean=means.tolist(),
-        binds=RESOURCES[binds],
-        dominant_over=over[3],
-        counted=counted,
-        counted_over=over[worst],
-        **further,
-    )
+def _measure_use(part: Partition, used: Intervals) -> Iterator[ResourceUse]:
+    """Yield the use of cores, GPUs, memory and dominant sizes, as far as jobs held any."""
+    levels, of_time = used.levels[:-1], np.diff(used.instants) / np.ptp(used.instants)
+    has = _list_nodes(part.node_groups).sum(axis=1)
+    over = of_time @ (levels > has)
+    has[(has == 0) | (has == inf)] = nan
+    most, mean = levels.max(axis=0) / has, of_time @ levels / has
+    binds = np.nanargmax(np.minimum(most, 1)[:3] + 1e-6 * mean[:3])
+    for at in np.flatnonzero(levels.any(axis=0)).tolist():
+        yield ResourceUse(
+            partition=part.name,
+            resource=_RESOURCES[at],
+            most=float(most[at]),
+            mean=float(mean[at]),
+            over=float(over[at]),
+            binds=bool(at == binds),
+            counted=at < 3 if part.nodes else at == part.counts_gpus,
+        )
 
 
-def _measure_runs(cause: str, rows: list[int], hours: Column, jobs: MatchedJobs) -> HeldRuns:
-    part = jobs.select(np.isin(jobs.row, rows))
-    waits = (float(each.mean()) if len(each) else nan for each in (part.recorded, part.simulated))
-    return HeldRuns(cause, len(rows), ratio(hours[rows].sum(), hours.sum()), *waits)
-
-
-def _group_by_cause(known: Sequence[Row], rows: list[int]) -> dict[str, list[int]]:
-    """Return the rows by what held them, with all and those that nothing held; {} if none was."""
-    by_cause: dict[str, list[int]] = {"all": rows}
-    for row in rows:
-        for cause in _find_causes(known[row]):
-            by_cause.setdefault(cause, []).append(row)
-    held = set(chain(*list(by_cause.values())[1:]))
-    return by_cause | {"none of these": [row for row in rows if row not in held]} if held else {}
-
-
-def _find_causes(row: Row) -> Iterator[str]:
-    """Yield what held a run back or ended it, by its row in the table of resources."""
-    reason = row.get(REASON, "None")
-    if reason.startswith(("Dependency", "BeginTime")):
-        yield "dependency or begin time"
-    elif _LIMIT_REASON.match(reason):
-        yield _LIMIT + reason
-    elif reason not in ("None", "Priority", "Resources"):
-        yield f"reason {reason}"
-    if row.get(ELIGIBLE, 0) > 0:
-        yield "eligible later than submitted"
-    if RESERVATION in row:
-        yield "in reservations"
-    if row.get(RUN, 1) > 1:
-        yield "runs after the first"
-    if row.get(ENDED_BY) in _ENDS:
-        yield _ENDS[row[ENDED_BY]]
-
-
-def _is_unknown_limit(cause: str, described: MachineDescription, part: Partition) -> bool:
-    """Return whether a cause is a limit on what the machine file does not limit."""
-    limits = (*described.limits, part.limit_of_users)
-    counted = [
-        what for word, its in _COUNTED.items() if word in cause.lower() for what in its.split()
+def _measure_held(
+    runs: pd.DataFrame, partition: str, unit: str, limits: Iterable[Limit]
+) -> list[HeldRuns]:
+    """Measure all runs, and runs by what held them, by their share; [] if no cause is known."""
+    if not any(runs["by"]):
+        return []
+    by = pd.Series([["all", *(causes or ["none of these"])] for causes in runs["by"]], runs.index)
+    found = runs.assign(by=by, runs=1).explode("by").groupby("by")
+    table = found.agg({"runs": "sum", "hours": "sum", "recorded": "mean", "simulated": "mean"})
+    table["hours"] /= runs["hours"].sum()
+    table = table.sort_values("hours", ascending=False, kind="stable")
+    return [
+        HeldRuns(partition, unit, _is_unknown_limit(row[0], limits), *row)
+        for row in table.itertuples(name=None)
     ]
-    is_known = any(what in limit.most for limit in limits for what in counted)
-    return cause.startswith(_LIMIT) and ("Minutes" in cause or not is_known)
+
+
+def _find_causes(row: Mapping[str, Any]) -> list[str]:
+    """Return what held a run back or ended it, by its row in the table of resources."""
+    reason, ended = row.get(REASON, "None"), row.get(ENDED_BY, "")
+    if reason.startswith(("Dependency", "BeginTime")):
+        reason = "dependency or begin time"
+    elif reason in ("None", "Priority", "Resources"):
+        reason = ""
+    else:
+        reason = f"{'limit' if reason.startswith(('QOS', 'Assoc')) else 'reason'} {reason}"
+    causes = {
+        reason: reason,
+        "eligible later than submitted": row.get(ELIGIBLE),
+        "in reservations": RESERVATION in row,
+        "runs after the first": row.get(RUN, 1) > 1,
+        ENDS.get(ended, ended): ended,
+    }
+    return [cause for cause, is_known in causes.items() if is_known]
+
+
+def _is_unknown_limit(cause: str, limits: Iterable[Limit]) -> bool:
+    """Return whether a cause is a limit on what the machine file does not limit."""
+    counted = "|".join(_NAMES.get(what, "JOBS") for limit in limits for what in limit.most) or "-"
+    known = f"limit (QOS|Assoc)(Grp|Max)({counted})(Per(User|Account))?(Limit)?"
+    return cause.startswith("limit ") and not re.fullmatch(known, cause, re.IGNORECASE)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from math import isnan
 
 from batsched_py.calibration.agreement import FACTOR, MARGIN
 from batsched_py.calibration.groups import FEWEST_JOBS, USER, Group
 from batsched_py.calibration.policy_calibrations import USUAL, Difference, PolicyCalibrations
-from batsched_py.calibration.resource_use import MOST_UNEXPLAINED, PartitionUse
+from batsched_py.calibration.resource_use import MOST_UNEXPLAINED
 from batsched_py.calibration.run_calibration import Calibration
 from batsched_py.options.durations import format_duration
 from batsched_py.support.statistics import FEWEST, Interval
@@ -44,7 +45,7 @@ def describe_calibration(found: PolicyCalibrations) -> list[str]:
     of_site = found.of_site
     rank = of_site.agreement.rank_correlation
     sentences = [
-        _describe_doubts(found.resources),
+        _describe_doubts(found),
         f"{_name_closer_policy(found)}Under {found.site}, {_describe_own_level(of_site)}. "
         f"{describe_order(rank)}.",
         _compare_with_others(found.differences),
@@ -54,21 +55,20 @@ def describe_calibration(found: PolicyCalibrations) -> list[str]:
     return [sentence for sentence in sentences if sentence]
 
 
-def _describe_doubts(resources: list[PartitionUse]) -> str:
+def _describe_doubts(found: PolicyCalibrations) -> str:
     """Return why levels of waits cannot be believed by the records; empty if they can be."""
-    doubts = []
-    for part in resources:
-        if part.counted_over > MOST_UNEXPLAINED:
+    doubts = [
+        f"In {use.partition}, running jobs hold more {use.resource} than the simulated machine "
+        f"has, {100 * use.over:.0f} % of the time."
+        for use in found.used
+        if use.counted and use.over > MOST_UNEXPLAINED
+    ]
+    for name, runs in groupby(found.held, lambda each: each.partition):
+        limits = [each for each in runs if each.is_unknown_limit]
+        if (share := sum(each.share for each in limits)) > MOST_UNEXPLAINED:
             doubts.append(
-                f"In {part.partition}, running jobs hold more {part.counted} than the simulated "
-                f"machine has, {100 * part.counted_over:.0f} % of the time."
-            )
-        limits = part.unknown_limits
-        share = sum(held.share for held in part.held if held.by in limits)
-        if share > MOST_UNEXPLAINED:
-            doubts.append(
-                f"In {part.partition}, limits that the machine file does not have held "
-                f"{100 * share:.0f} % of the {part.hours} ({', '.join(limits)})."
+                f"In {name}, limits that the machine file does not have held {100 * share:.0f} % "
+                f"of the {limits[0].hours} ({', '.join(each.by for each in limits)})."
             )
     return " ".join([_UNBELIEVABLE, *doubts]) if doubts else ""
 

@@ -129,7 +129,7 @@ def _calibrated(path: Path, runs: dict[str, Run]) -> Calibrated:
         tables[name], settings[name] = _simulated(
             name,
             resolve_run(run, log)  # a policy may see another machine
-            if run.machine
+            if run.machine and run is not site
             else resolved.with_policy(run.scheduler, run.scheduler_options),
         )
     found = calibrations(log, tables, resolved.machine.description)
@@ -170,8 +170,8 @@ def _write(calibrated: Calibrated, places: Sequence[Path]) -> None:
         "policies": calibrated.found.policies,
         "differences": calibrated.found.differences,
     }
-    if calibrated.found.resources:
-        stored["resources"] = calibrated.found.resources
+    if calibrated.found.used:
+        stored |= {"resources": calibrated.found.used, "held": calibrated.found.held}
     stored.pop("statistics", None)
     write_whole(places[0], msgspec.json.format(msgspec.json.encode(stored), indent=1) + b"\n")
     write_whole(places[1], render_page(make_calibration_report(calibrated)))
@@ -194,7 +194,7 @@ def _print(found: PolicyCalibrations) -> None:
     if wrong := _worst(of_site):
         print(f"\nwhere the bias of {one_line(found.site)} costs most:")
         _print_groups(wrong)
-    for table in tabulate_resources(found.resources):
+    for table in tabulate_resources(found):
         if table is not None:
             print_report_table(table, console())
 

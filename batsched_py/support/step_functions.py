@@ -29,7 +29,7 @@ class Intervals(msgspec.Struct, dict=True, eq=False):
     begin: Array
     end: Array
     weight: Array | None = None
-    """Each is 1 if there is none."""
+    """Each is 1 if there is none; of shape (n, k), for :attr:`levels` of k columns."""
 
     @property
     def instants(self) -> Array:
@@ -46,7 +46,7 @@ class Intervals(msgspec.Struct, dict=True, eq=False):
         times = np.concatenate([self.begin, self.end])
         weight = np.ones(len(self.begin)) if self.weight is None else self.weight
         order = np.argsort(times, kind="stable")
-        times, sums = times[order], np.cumsum(np.concatenate([weight, -weight])[order])
+        times, sums = times[order], np.cumsum(np.concatenate([weight, -weight])[order], axis=0)
         is_last = np.append(times[1:] != times[:-1], np.ones(len(times[:1]), dtype=bool))
         return times[is_last], sums[is_last]
 

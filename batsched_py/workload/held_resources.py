@@ -22,6 +22,8 @@ _NEEDED = ("job", *_NUMBERS)
 RUN, ELIGIBLE = "run", "eligible_s"
 REASON, RESERVATION, ENDED_BY = "reason", "reservation", "ended_by"
 """Columns about the wait and the end of a job that no simulation uses."""
+ENDS = {"preempted": "preempted", "requeued": "requeued", "node": "lost to failed nodes"}
+"""What ended a run, by the text in its table."""
 _OF_JOBS = (*_NUMBERS, CHUNKS, EXCLUSIVE, RUN_AFTER)
 _TEXTS = (CHUNKS, REASON, RESERVATION, ENDED_BY)
 Row = dict[str, Any]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from batsched_py.calibration import calibrations
 from batsched_py.calibration.matched_jobs import match_jobs
-from batsched_py.calibration.resource_use import PartitionUse, add_up, measure_resources
+from batsched_py.calibration.resource_use import HeldRuns, add_up, measure_resources
 from batsched_py.calibration.verdict import describe_calibration
 from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import DrawnJob
@@ -82,17 +82,52 @@ def log_of_runs(runs: Sequence[Run]) -> SwfLog:
     )
 
 
+class Use(NamedTuple):
+    """What is measured of a partition: shares of cores, GPUs and memory, and times above 1."""
+
+    most: list[float]
+    mean: list[float]
+    over: dict[str, float]
+    counted: list[str]
+    binds: str
+    held: list[HeldRuns]
+
+    @property
+    def counted_over(self) -> float:
+        return max(self.over.get(name, 0) for name in self.counted)
+
+    @property
+    def dominant_over(self) -> float:
+        return self.over["dominant size"]
+
+    @property
+    def unknown_limits(self) -> list[str]:
+        return [each.by for each in self.held if each.is_unknown_limit]
+
+
 def measured(
     text: str, runs: Sequence[Run], simulated: float = 0, **options: Any
-) -> dict[str, PartitionUse]:
+) -> dict[str, Use]:
     """Return the use of each partition; in the simulation all jobs waited ``simulated`` hours."""
     with TemporaryDirectory() as folder:
         machine = read_machine(write_machine(Path(folder), text, runs), **options)
         log = log_of_runs(runs)
         table = table_of(log, [HOUR * simulated] * len(runs))
         jobs, _ = match_jobs(log, table)
-        found = measure_resources(log, LogPartitions(log, machine), jobs)
-    return {part.partition: part for part in found}
+        used, held = measure_resources(log, LogPartitions(log, machine), jobs)
+    uses = {}
+    for name in dict.fromkeys(use.partition for use in used):
+        its = {use.resource: use for use in used if use.partition == name}
+        (binds,) = [use.resource for use in its.values() if use.binds]
+        uses[name] = Use(
+            [its[of].most if of in its else nan for of in ("cores", "GPUs", "memory")],
+            [its[of].mean if of in its else nan for of in ("cores", "GPUs", "memory")],
+            {of: use.over for of, use in its.items()},
+            [of for of, use in its.items() if use.counted],
+            binds,
+            [each for each in held if each.partition == name],
+        )
+    return uses
 
 
 # By hand -----------------------------------------------------------------------------------------
@@ -102,7 +137,8 @@ def test_jobs_that_complement_each_other_contradict_dominant_sizes_only() -> Non
     """Of 4 GPUs and 64 cores: 1 and 48 for ten hours (size 3), 2 and 8 for one (size 2)."""
     runs = [Run(0, 10, 48, 1), Run(0, 1, 8, 2)]
     (use,) = measured(ONE_NODE, runs).values()
-    assert (use.dominant_over, use.counted_over, use.counted) == (pytest.approx(0.1), 0, "all")
+    assert (use.dominant_over, use.counted_over) == (pytest.approx(0.1), 0)
+    assert use.counted == ["cores", "GPUs"]
     assert use.most[:2] == [56 / 64, 3 / 4]
     assert use.mean[:2] == pytest.approx([(480 + 8) / 640, (10 + 2) / 40])
     assert use.binds == "cores"
@@ -115,12 +151,13 @@ def test_the_count_of_the_run_is_in_its_unit() -> None:
     runs = [Run(0, 2, 20, 3), Run(1, 2, 20, 3), Run(1, 1, 4)]
     for unit, counted, over in (("gpu", "GPUs", 1 / 3), ("core", "cores", 0)):
         (use,) = measured(ONE_NODE + partition("gpu", unit=unit), runs).values()
-        assert (use.counted, use.counted_over) == (counted, pytest.approx(over))
+        assert (use.counted, use.counted_over) == ([counted], pytest.approx(over))
     (use,) = measured(ONE_NODE, runs).values()
-    assert (use.counted, use.counted_over) == ("GPUs", pytest.approx(1 / 3))
+    assert (use.counted, use.over["GPUs"]) == (["cores", "GPUs"], pytest.approx(1 / 3))
+    assert use.over["cores"] == 0
     assert use.binds == "GPUs"
     (use,) = measured(ONE_NODE, runs, packs=False).values()
-    assert (use.counted, use.counted_over) == ("GPUs", pytest.approx(1 / 3))
+    assert (use.counted, use.counted_over) == (["GPUs"], pytest.approx(1 / 3))
 
 
 def test_jobs_with_nodes_alone_hold_the_whole_nodes() -> None:
@@ -141,7 +178,7 @@ def test_jobs_of_a_partition_within_another_run_there_too() -> None:
 def test_a_gpu_that_the_machine_lacks_contradicts_it() -> None:
     text = entry("nodes", count=1, cores=64, memory="64 GiB")
     (use,) = measured(text, [Run(0, 1, 8, 1)]).values()
-    assert (use.counted, use.counted_over) == ("GPUs", 1)
+    assert (use.over["GPUs"], use.over["cores"]) == (1, 0)
     assert isnan(use.most[1])
 
 
@@ -150,7 +187,7 @@ def test_nothing_is_measured_where_no_gpus_and_no_memory_are_known(tmp_path: Pat
     assert measured(entry("nodes", count=1, cores=64), runs) == {}
     log = log_of_runs(runs)
     machine = machine_of(ONE_NODE)  # which has no table
-    assert calibrations(log, {"easy": table_of(log, [0, 0])}, machine).resources == []
+    assert calibrations(log, {"easy": table_of(log, [0, 0])}, machine).used == []
 
 
 REASONS = [
@@ -168,7 +205,7 @@ REASONS = [
 """Of runs of one, two, three, ... hours on one GPU."""
 
 
-def held_by_reason(text: str = ONE_NODE) -> PartitionUse:
+def held_by_reason(text: str = ONE_NODE) -> Use:
     runs = [
         Run(100 * hours, hours, 4, 1, further=further, wait=hours)
         for hours, further in enumerate(REASONS, 1)
@@ -180,7 +217,7 @@ def held_by_reason(text: str = ONE_NODE) -> PartitionUse:
 def test_what_held_jobs_has_its_share_of_gpu_hours_and_its_waits() -> None:
     use = held_by_reason()
     hours = {held.by: held.share * 55 for held in use.held}
-    assert use.hours == "GPU-hours"
+    assert {held.hours for held in use.held} == {"GPU-hours"}
     assert hours == {
         "all": 55,
         "preempted": pytest.approx(1 + 2),
@@ -189,10 +226,10 @@ def test_what_held_jobs_has_its_share_of_gpu_hours_and_its_waits() -> None:
         "runs after the first": pytest.approx(2),
         "limit QOSMaxGRESPerUser": pytest.approx(4),
         "limit AssocGrpCPUMinutesLimit": pytest.approx(5),
-        "limit JobArrayTaskLimit": pytest.approx(6),
+        "reason JobArrayTaskLimit": pytest.approx(6),
         "in reservations": pytest.approx(7),
         "reason Licenses": pytest.approx(8),
-        "lost to nodes": pytest.approx(8),
+        "lost to failed nodes": pytest.approx(8),
         "none of these": pytest.approx(9 + 10),
     }
     assert {held.by: held.runs for held in use.held}["preempted"] == 2
@@ -202,12 +239,14 @@ def test_what_held_jobs_has_its_share_of_gpu_hours_and_its_waits() -> None:
 
 
 def test_a_limit_of_the_machine_file_is_known() -> None:
-    every = ["QOSMaxGRESPerUser", "AssocGrpCPUMinutesLimit", "JobArrayTaskLimit"]
-    assert held_by_reason().unknown_limits == [f"limit {reason}" for reason in every]
-    limited = partition("gpu", max_running_jobs_per_user=1)
-    assert held_by_reason(ONE_NODE + limited).unknown_limits == [
-        f"limit {reason}" for reason in every[:2]
-    ]
+    gpus, minutes = "limit QOSMaxGRESPerUser", "limit AssocGrpCPUMinutesLimit"
+    for limited, unknown in (
+        ("", {gpus, minutes}),
+        (partition("gpu", max_running_jobs_per_user=1), {gpus, minutes}),
+        (entry("limits", per="user", cpus=8), {gpus, minutes}),
+        (entry("limits", per="user", gpus=2), {minutes}),
+    ):
+        assert {*held_by_reason(ONE_NODE + limited).unknown_limits} == unknown
 
 
 def test_the_verdict_says_first_that_levels_cannot_be_believed(tmp_path: Path) -> None:
@@ -312,7 +351,7 @@ def test_runs_that_were_preempted_or_lost_have_their_gpu_hours() -> None:
     hours = {by: each.share * total for by, each in held.items()}
     assert held["preempted"].runs == about["preempted_runs"]
     assert hours["preempted"] == pytest.approx(about["preempted_gpu_hours"], abs=1e-4)
-    assert held["lost to nodes"].runs == about["runs_lost_to_node_failures"]
+    assert held["lost to failed nodes"].runs == about["runs_lost_to_node_failures"]
     assert held["eligible later than submitted"].runs == about["eligible_later_than_submit"]
     assert hours["in reservations"] == pytest.approx(about["in_reservations_gpu_hours"], abs=1e-4)
     reasons = about["by_last_reason"]
@@ -435,10 +474,11 @@ def test_the_command_prints_and_stores_it_where_it_is_known(tmp_path: Path) -> N
     done = command(tmp_path, *arguments, "--machine", "machine.toml", "-e", "with")
     assert done.returncode == 0, done.stderr
     assert "Levels of waits cannot be believed" in done.stdout
-    (part,) = json.loads((tmp_path / "with_calibration.json").read_text())["resources"]
-    assert part["unknown_limits"] == ["limit AssocGrpGRES"]
+    stored = json.loads((tmp_path / "with_calibration.json").read_text())
+    held = {each["by"]: each["is_unknown_limit"] for each in stored["held"]}
+    assert held == {"all": False, "none of these": False, "limit AssocGrpGRES": True}
     page = (tmp_path / "with_calibration.html").read_text()
-    titles = ("Resources by partition", "What held jobs")
+    titles = ("Resources in use at once", "What held jobs")
     assert all(title in done.stdout and title in page for title in titles)
 
     (tmp_path / "machine.toml").write_text(entry("nodes", count=1, cores=64))

@@ -44,7 +44,7 @@ def make_calibration_report(calibrated: Calibrated) -> Report:
                 tables.tabulate_differences(found),
             ],
         ),
-        ("Resources", tables.tabulate_resources(found.resources)),
+        ("Resources", tables.tabulate_resources(found)),
         ("By hour of day", [figures.draw_waits_by_hour(found), *_groups(found, ("hour",))]),
         ("Over time", [figures.draw_backlog(found, axis), figures.draw_utilisation(found, axis)]),
         (f"Waits by group under {found.site}", [*_groups(found), _users(found)]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import isnan
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ from batsched_py.calibration.agreement import FACTOR, MARGIN
 from batsched_py.calibration.groups import FEWEST_JOBS, Group
 from batsched_py.calibration.matched_jobs import JobCounts
 from batsched_py.calibration.policy_calibrations import USUAL, PolicyCalibrations
-from batsched_py.calibration.resource_use import MOST_UNEXPLAINED, RESOURCES, PartitionUse
+from batsched_py.calibration.resource_use import MOST_UNEXPLAINED
 from batsched_py.calibration.run_calibration import Calibration
 from batsched_py.report.document import Column, Table
 from batsched_py.report.kit.tables import columns, table
@@ -171,42 +170,32 @@ def make_row(group: Group) -> dict[str, Any]:
     }
 
 
-def tabulate_resources(found: Iterable[PartitionUse]) -> list[Table | None]:
+def tabulate_resources(found: PolicyCalibrations) -> list[Table | None]:
     """Return tables of the use of resources and of what held jobs, None where it is unknown."""
-    rows: list[dict[str, Any]] = []
-    held: list[dict[str, Any]] = []
-    for part in found:
-        row = msgspec.structs.asdict(part)
-        for name, most, mean in zip(RESOURCES, part.most, part.mean, strict=True):
-            row |= {name: most, f"{name}_mean": "" if isnan(mean) else f"mean {100 * mean:.0f}"}
-        rows.append(row)
-        for each in part.held:
-            hours = part.hours if each is part.held[0] else ""
-            held.append({**row, **msgspec.structs.asdict(each), "hours": hours})
-    shares = [
-        Column(name, f"{name} (%)", 0, scale=0.01, below=f"{name}_mean") for name in RESOURCES
-    ]
-    over = "exceeds it (% of time)"
     of_use = (
-        *(Column("partition"), *shares, Column("binds")),
-        Column("dominant_over", f"dominant size {over}", 1, scale=0.01),
-        Column("counted_over", f"size in this run {over}", 1, scale=0.01, below="counted"),
+        *columns("partition", "resource"),
+        Column("most", "most at once (% of the partition)", 0, scale=0.01),
+        Column("mean", "on average (%)", 0, scale=0.01),
+        Column("over", "above 100 % (% of the time)", 1, scale=0.01),
+        *columns("binds", counted="counted in this run"),
     )
     of_runs = (
         *columns("partition", "by", "runs", by="held by"),
-        Column("share", "share (%)", 1, scale=0.01, below="hours"),
+        Column("share", "share (%)", 1, scale=0.01),
+        *columns(hours="of"),
         *_OF_GROUPS[1:3],
     )
     note = (
-        "The highest share in use at once, of all jobs of the log; *binds*: the highest of them. "
-        "*Dominant size*: the largest of a job's shares of cores, memory and GPUs. If the last "
-        f"column is above {100 * MOST_UNEXPLAINED:.0f} %, levels of waits cannot be believed."
+        "As recorded. *Binds*: the highest share at once. *Dominant size*: the largest of a job's "
+        "shares of cores, memory and GPUs. If a counted resource is above 100 % for more than "
+        f"{100 * MOST_UNEXPLAINED:.0f} % of the time, levels of waits cannot be believed."
     )
     of_held = (
         "A run may be in several rows. Limits are its last reason. Waits are of compared jobs."
     )
+    used, held = ([*map(msgspec.structs.asdict, rows)] for rows in (found.used, found.held))
     return [
-        table("resources", "Resources by partition", rows, of_use, note),
+        table("resources", "Resources in use at once", used, of_use, note),
         table("held", "What held jobs", held, of_runs, of_held),
     ]
 

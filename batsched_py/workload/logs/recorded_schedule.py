@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from batsched_py.support.step_functions import Intervals
 from batsched_py.workload.logs.swf import Column, SwfLog
@@ -14,12 +15,14 @@ class RecordedSchedule(msgspec.Struct, frozen=True, eq=False):
 
     These are the jobs whose wait, run time and processors are known and whose run time is not 0.
     ``submit`` and ``begin`` have shape (jobs,), each in ascending order, so that the two do not
-    belong together; ``used`` are the processors in use.
+    belong together; ``used`` are the processors in use, by jobs in the order of the log.
     """
 
     submit: Column
     begin: Column
     used: Intervals
+    row: NDArray[np.intp]
+    """Of the jobs of ``used`` in the log."""
 
     @property
     def is_known(self) -> bool:
@@ -69,6 +72,5 @@ def recorded_schedule(log: SwfLog) -> RecordedSchedule:
     end = submit + wait + run
     known = (wait >= 0) & (run > 0) & (size > 0)
     begin = submit[known] + wait[known]
-    return RecordedSchedule(
-        submit[known], np.sort(begin), Intervals(begin, end[known], size[known])
-    )
+    used = Intervals(begin, end[known], size[known])
+    return RecordedSchedule(submit[known], np.sort(begin), used, np.flatnonzero(known))
