@@ -21,7 +21,7 @@ from batsched_py.workload.held_resources import ELIGIBLE, ENDED_BY, ENDS, REASON
 from batsched_py.workload.log_partitions import LogPartitions
 from batsched_py.workload.logs.recorded_schedule import recorded_schedule
 from batsched_py.workload.logs.swf import Column, SwfLog
-from batsched_py.workload.machine_description import Limit, NodeGroup, Partition
+from batsched_py.workload.machine_description import MachineDescription, NodeGroup, Partition
 from batsched_py.workload.node_shares import read_shares
 
 MOST_UNEXPLAINED = 0.1
@@ -29,6 +29,7 @@ MOST_UNEXPLAINED = 0.1
 _RESOURCES = ("cores", "GPUs", "memory", "dominant size")
 _NAMES = {"gpus": "GRES", "cpus": "CPU", "processors": "GRES|CPU", "memory": "MEM(ORY)?"}
 """What limits count, as reasons of Slurm name it."""
+UNKNOWN_LIMITS = "limits that are not in the machine file"
 
 
 class ResourceUse(msgspec.Struct, frozen=True):
@@ -55,8 +56,6 @@ class HeldRuns(msgspec.Struct, frozen=True):
     partition: str
     hours: str
     """``GPU-hours``, or ``core-hours`` if no run of the partition held a GPU."""
-    is_unknown_limit: bool
-    """Whether the machine file has no limit that counts the same."""
     by: str
     runs: int
     share: float
@@ -82,12 +81,13 @@ def measure_resources(
         return used, held
     ran, waits = recorded_schedule(log), {"recorded": jobs.recorded, "simulated": jobs.simulated}
     rows, place, busy = ran.row.tolist(), machine.place[ran.row], ran.used
+    limits = _find_known_limits(machine.described)
     columns = {
         "number": log.column("job_number")[rows].astype(int),
         "cores": np.asarray(busy.weight).astype(int),
         "fields": [table.rows[row] for row in rows],
         "alone": np.array([part.takes_nodes for part in parts])[place],
-        "by": [_find_causes(table.known[row]) for row in rows],
+        "by": [_find_causes(table.known[row], limits) for row in rows],
     }
     runs = pd.DataFrame(columns, rows).join(pd.DataFrame(waits, jobs.row))
     for at, part in enumerate(parts):
@@ -95,64 +95,59 @@ def measure_resources(
         here = np.flatnonzero(np.array(inside)[place])
         if not len(here):
             continue
-        amounts = add_up(part.node_groups, runs.iloc[here, :4].itertuples(index=False, name=None))
+        its = runs.iloc[here]
+        amounts, has = add_up(part.node_groups, its.iloc[:, :4].itertuples(index=False, name=None))
         begin, end, own = busy.begin[here], busy.end[here], place[here] == at
-        used += _measure_use(part, Intervals(begin, end, amounts))
+        used += _measure_use(part, Intervals(begin, end, amounts), has)
         resource = int(amounts[own, 1].any())
-        its = runs.iloc[here].assign(hours=(end - begin) * amounts[:, resource])[own]
-        limits = (*machine.described.limits, part.limit_of_users)
-        held += _measure_held(its, part.name, ("core-hours", "GPU-hours")[resource], limits)
+        its = its.assign(hours=(end - begin) * amounts[:, resource])[own]
+        about = part.name, ("core-hours", "GPU-hours")[resource]
+        held += [HeldRuns(*about, *row) for row in _group_by_cause(its)]
     return used, held
 
 
 def add_up(
     groups: Sequence[NodeGroup], jobs: Iterable[tuple[int, int, Mapping[str, Any], bool]]
-) -> Column:
-    """Return cores, GPUs, MiB and dominant size of each job on such nodes, of shape (n, 4).
+) -> tuple[Column, Column]:
+    """Return cores, GPUs, MiB (inf: unknown) and dominant size: of each job, and of all nodes.
+
+    These are arrays of shape (n, 4) and (4,).
 
     A job is its number, its cores, its fields (see :mod:`~batsched_py.workload.node_shares`) and
     whether it takes whole nodes: then it holds all of the smallest at least. The dominant size is
-    the sum over nodes of its largest share, rounded up to GPUs, or to cores where nodes have none.
+    the sum over nodes of its largest share, rounded up to GPUs, or to cores if not all nodes have
+    GPUs; of nodes that differ, a GPU or core has the largest share.
     Raises :class:`WorkloadError` for fields that make no sense.
 
     >>> nodes = [NodeGroup(count=2, cores=64, gpus=4, memory_mib=512_000)]
-    >>> add_up(nodes, [(1, 48, {"gpus": 1, "memory_mib": 96_000}, False)]).tolist()
+    >>> amounts, _ = add_up(nodes, [(1, 48, {"gpus": 1, "memory_mib": 96_000}, False)])
+    >>> amounts.tolist()
     [[48.0, 1.0, 96000.0, 3.0]]
     """
-    nodes = _list_nodes(groups)
-    of_unit = (nodes[:3] / nodes[3]).max(axis=1)
+    whole = [(of.cores, of.gpus, inf if of.memory_mib is None else of.memory_mib) for of in groups]
+    nodes, counts = np.array(whole, float).T, [of.count for of in groups]
+    units = nodes[int(nodes[1].all())].copy()
+    of_unit, has = (nodes / units).max(axis=1), np.vstack([nodes, units]) @ counts
     of_unit[of_unit == 0] = inf
     nodes[nodes == inf] = 0
-    biggest, least = nodes[:3].max(axis=1).astype(int).tolist(), nodes[:3].min(axis=1)
+    biggest, least = nodes.max(axis=1).astype(int).tolist(), nodes.min(axis=1)
     known: dict[object, Column] = {}
     made = []
     for number, cores, fields, alone in jobs:
         key = cores, alone, *fields.items()
         if key not in known:
             demand = read_shares(cores, fields, biggest, f"job {number}")
-            counts, held = np.split(np.array(demand.shares), [1], axis=1)
-            held = np.maximum(held, least * (alone or demand.exclusive))
+            shares = np.array(demand.shares)
+            held = np.maximum(shares[:, 1:], least * (alone or demand.exclusive))
             sizes = np.ceil(held / of_unit - 1e-9).max(axis=1)
-            known[key] = counts[:, 0] @ np.c_[held, sizes]
+            known[key] = shares[:, 0] @ np.c_[held, sizes]
         made.append(known[key])
-    return np.array(made)
+    return np.array(made), has
 
 
-def _list_nodes(groups: Sequence[NodeGroup]) -> Column:
-    """Return cores, GPUs, MiB (inf: unknown) and units of each node, of shape (4, n).
-
-    Dominant sizes count units: GPUs, or cores if not all nodes have GPUs. A unit has its share of a
-    node, the largest one where nodes differ.
-    """
-    whole = [(of.cores, of.gpus, inf if of.memory_mib is None else of.memory_mib) for of in groups]
-    nodes = np.repeat(np.array(whole, float), [of.count for of in groups], axis=0).T
-    return np.vstack([nodes, nodes[int(nodes[1].all())]])
-
-
-def _measure_use(part: Partition, used: Intervals) -> Iterator[ResourceUse]:
+def _measure_use(part: Partition, used: Intervals, has: Column) -> Iterator[ResourceUse]:
     """Yield the use of cores, GPUs, memory and dominant sizes, as far as jobs held any."""
     levels, of_time = used.levels[:-1], np.diff(used.instants) / np.ptp(used.instants)
-    has = _list_nodes(part.node_groups).sum(axis=1)
     over = of_time @ (levels > has)
     has[(has == 0) | (has == inf)] = nan
     most, mean = levels.max(axis=0) / has, of_time @ levels / has
@@ -169,44 +164,41 @@ def _measure_use(part: Partition, used: Intervals) -> Iterator[ResourceUse]:
         )
 
 
-def _measure_held(
-    runs: pd.DataFrame, partition: str, unit: str, limits: Iterable[Limit]
-) -> list[HeldRuns]:
-    """Measure all runs, and runs by what held them, by their share; [] if no cause is known."""
+def _group_by_cause(runs: pd.DataFrame) -> Iterable[tuple[Any, ...]]:
+    """Return cause, number, share of hours and waits of all runs, then of others by their share.
+
+    Nothing if no cause is known.
+    """
     if not any(runs["by"]):
-        return []
+        return ()
     by = pd.Series([["all", *(causes or ["none of these"])] for causes in runs["by"]], runs.index)
     found = runs.assign(by=by, runs=1).explode("by").groupby("by")
     table = found.agg({"runs": "sum", "hours": "sum", "recorded": "mean", "simulated": "mean"})
     table["hours"] /= runs["hours"].sum()
-    table = table.sort_values("hours", ascending=False, kind="stable")
-    return [
-        HeldRuns(partition, unit, _is_unknown_limit(row[0], limits), *row)
-        for row in table.itertuples(name=None)
-    ]
+    return table.sort_values("hours", ascending=False, kind="stable").itertuples(name=None)
 
 
-def _find_causes(row: Mapping[str, Any]) -> list[str]:
+def _find_causes(row: Mapping[str, Any], known_limits: re.Pattern[str]) -> list[str]:
     """Return what held a run back or ended it, by its row in the table of resources."""
     reason, ended = row.get(REASON, "None"), row.get(ENDED_BY, "")
-    if reason.startswith(("Dependency", "BeginTime")):
-        reason = "dependency or begin time"
-    elif reason in ("None", "Priority", "Resources"):
-        reason = ""
-    else:
-        reason = f"{'limit' if reason.startswith(('QOS', 'Assoc')) else 'reason'} {reason}"
+    is_limit, is_later = (reason.startswith(of) for of in (("QOS", "Assoc"), ("Dep", "BeginTime")))
+    is_usual = reason in ("None", "Priority", "Resources")
     causes = {
-        reason: reason,
+        "dependency or begin time": is_later,
+        f"limit {reason}": is_limit,
+        UNKNOWN_LIMITS: is_limit and not known_limits.fullmatch(reason),
+        f"reason {reason}": not (is_later or is_limit or is_usual),
         "eligible later than submitted": row.get(ELIGIBLE),
         "in reservations": RESERVATION in row,
         "runs after the first": row.get(RUN, 1) > 1,
         ENDS.get(ended, ended): ended,
     }
-    return [cause for cause, is_known in causes.items() if is_known]
+    return [cause for cause, holds in causes.items() if holds]
 
 
-def _is_unknown_limit(cause: str, limits: Iterable[Limit]) -> bool:
-    """Return whether a cause is a limit on what the machine file does not limit."""
+def _find_known_limits(described: MachineDescription) -> re.Pattern[str]:
+    """Return a pattern of the reasons for limits on what the machine file limits."""
+    limits = (*described.limits, *(part.limit_of_users for part in described.partitions))
     counted = "|".join(_NAMES.get(what, "JOBS") for limit in limits for what in limit.most) or "-"
-    known = f"limit (QOS|Assoc)(Grp|Max)({counted})(Per(User|Account))?(Limit)?"
-    return cause.startswith("limit ") and not re.fullmatch(known, cause, re.IGNORECASE)
+    text = f"(QOS|Assoc)(Grp|Max)({counted})(Per(User|Account))?(Limit)?"
+    return re.compile(text, re.IGNORECASE)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 from math import isnan
 
 from batsched_py.calibration.agreement import FACTOR, MARGIN
 from batsched_py.calibration.groups import FEWEST_JOBS, USER, Group
 from batsched_py.calibration.policy_calibrations import USUAL, Difference, PolicyCalibrations
-from batsched_py.calibration.resource_use import MOST_UNEXPLAINED
+from batsched_py.calibration.resource_use import MOST_UNEXPLAINED, UNKNOWN_LIMITS
 from batsched_py.calibration.run_calibration import Calibration
 from batsched_py.options.durations import format_duration
 from batsched_py.support.statistics import FEWEST, Interval
@@ -63,13 +62,11 @@ def _describe_doubts(found: PolicyCalibrations) -> str:
         for use in found.used
         if use.counted and use.over > MOST_UNEXPLAINED
     ]
-    for name, runs in groupby(found.held, lambda each: each.partition):
-        limits = [each for each in runs if each.is_unknown_limit]
-        if (share := sum(each.share for each in limits)) > MOST_UNEXPLAINED:
-            doubts.append(
-                f"In {name}, limits that the machine file does not have held {100 * share:.0f} % "
-                f"of the {limits[0].hours} ({', '.join(each.by for each in limits)})."
-            )
+    doubts += [
+        f"In {held.partition}, {held.by} held {100 * held.share:.0f} % of the {held.hours}."
+        for held in found.held
+        if held.by == UNKNOWN_LIMITS and held.share > MOST_UNEXPLAINED
+    ]
     return " ".join([_UNBELIEVABLE, *doubts]) if doubts else ""
 
 

@@ -17,7 +17,12 @@ from hypothesis import strategies as st
 
 from batsched_py.calibration import calibrations
 from batsched_py.calibration.matched_jobs import match_jobs
-from batsched_py.calibration.resource_use import HeldRuns, add_up, measure_resources
+from batsched_py.calibration.resource_use import (
+    UNKNOWN_LIMITS,
+    HeldRuns,
+    add_up,
+    measure_resources,
+)
 from batsched_py.calibration.verdict import describe_calibration
 from batsched_py.schedulers.easy import Easy
 from batsched_py.testing import DrawnJob
@@ -101,8 +106,8 @@ class Use(NamedTuple):
         return self.over["dominant size"]
 
     @property
-    def unknown_limits(self) -> list[str]:
-        return [each.by for each in self.held if each.is_unknown_limit]
+    def unknown_limits(self) -> float:
+        return sum(each.share for each in self.held if each.by == UNKNOWN_LIMITS)
 
 
 def measured(
@@ -226,6 +231,7 @@ def test_what_held_jobs_has_its_share_of_gpu_hours_and_its_waits() -> None:
         "runs after the first": pytest.approx(2),
         "limit QOSMaxGRESPerUser": pytest.approx(4),
         "limit AssocGrpCPUMinutesLimit": pytest.approx(5),
+        UNKNOWN_LIMITS: pytest.approx(4 + 5),
         "reason JobArrayTaskLimit": pytest.approx(6),
         "in reservations": pytest.approx(7),
         "reason Licenses": pytest.approx(8),
@@ -239,14 +245,14 @@ def test_what_held_jobs_has_its_share_of_gpu_hours_and_its_waits() -> None:
 
 
 def test_a_limit_of_the_machine_file_is_known() -> None:
-    gpus, minutes = "limit QOSMaxGRESPerUser", "limit AssocGrpCPUMinutesLimit"
-    for limited, unknown in (
-        ("", {gpus, minutes}),
-        (partition("gpu", max_running_jobs_per_user=1), {gpus, minutes}),
-        (entry("limits", per="user", cpus=8), {gpus, minutes}),
-        (entry("limits", per="user", gpus=2), {minutes}),
+    for limited, hours in (
+        ("", 4 + 5),
+        (partition("gpu", max_running_jobs_per_user=1), 4 + 5),
+        (entry("limits", per="user", cpus=8), 4 + 5),
+        (entry("limits", per="user", gpus=2), 5),
     ):
-        assert {*held_by_reason(ONE_NODE + limited).unknown_limits} == unknown
+        use = held_by_reason(ONE_NODE + limited)
+        assert use.unknown_limits == pytest.approx(hours / 55)
 
 
 def test_the_verdict_says_first_that_levels_cannot_be_believed(tmp_path: Path) -> None:
@@ -260,7 +266,7 @@ def test_the_verdict_says_first_that_levels_cannot_be_believed(tmp_path: Path) -
     doubts = first(runs)
     assert doubts.startswith("Levels of waits cannot be believed; relative changes may.")
     assert "hold more GPUs than the simulated machine has, 20 % of the time" in doubts
-    assert "held 17 % of the GPU-hours (limit QOSMaxGRESPerUser)" in doubts
+    assert f"In all, {UNKNOWN_LIMITS} held 17 % of the GPU-hours." in doubts
     few = [Run(0, 10, 8, 3), Run(9, 1, 8, 3, further={"reason": "QOSMaxGRESPerUser"})]
     assert first(few).startswith("Under easy, ")
 
@@ -274,7 +280,7 @@ def expected(name: str) -> Any:
 
 def size_of(group: NodeGroup, cores: int, *, exclusive: bool = False, **extra: Any) -> int:
     known = {name: value for name, value in extra.items() if value != ""}
-    ((*_, size),) = add_up([group], [(1, cores, known, exclusive)]).tolist()
+    ((*_, size),) = add_up([group], [(1, cores, known, exclusive)])[0].tolist()
     return int(size)
 
 
@@ -305,7 +311,7 @@ def test_dominant_sizes_of_jobs_of_pbs() -> None:
     one, mixed, alone, _ = expected("3_pbs_select")["jobs"]
     assert size_of(gpu, one["cores"], chunks=one["chunks"]) == one["size"]
     assert size_of(gpu, alone["cores"], gpus=alone["gpus"], exclusive=True) == alone["size"]
-    ((held, *_),) = add_up([gpu], [(43, alone["cores"], {}, True)]).tolist()
+    ((held, *_),) = add_up([gpu], [(43, alone["cores"], {}, True)])[0].tolist()
     assert held == alone["held_cores"]
     for share in parse_chunks(mixed["chunks"], "job 42"):
         group, key = (gpu, "size_on_gpu_nodes") if share.gpus else (cpu, "size_on_cpu_nodes")
@@ -438,7 +444,8 @@ def test_the_size_of_a_job_is_that_of_each_of_its_nodes(
         total = [old + new for old, new in zip(total, (*held, size), strict=True)]
     extra = {"nodes": nodes, "gpus": gpus, "memory_mib": memory, "exclusive": exclusive}
     group = NodeGroup(count=9, cores=8, gpus=2, memory_mib=10)
-    assert add_up([group], [(1, cores, extra, False)]).tolist() == [total]
+    amounts, _ = add_up([group], [(1, cores, extra, False)])
+    assert amounts.tolist() == [total]
 
 
 @given(some_runs, st.integers(1, 3))
@@ -475,8 +482,9 @@ def test_the_command_prints_and_stores_it_where_it_is_known(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     assert "Levels of waits cannot be believed" in done.stdout
     stored = json.loads((tmp_path / "with_calibration.json").read_text())
-    held = {each["by"]: each["is_unknown_limit"] for each in stored["held"]}
-    assert held == {"all": False, "none of these": False, "limit AssocGrpGRES": True}
+    held = {each["by"]: each["runs"] for each in stored["held"]}
+    assert held == {"all": 2, "none of these": 1, "limit AssocGrpGRES": 1, UNKNOWN_LIMITS: 1}
+    assert stored["resources"][0]["resource"] == "cores"
     page = (tmp_path / "with_calibration.html").read_text()
     titles = ("Resources in use at once", "What held jobs")
     assert all(title in done.stdout and title in page for title in titles)

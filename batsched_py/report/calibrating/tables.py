@@ -174,10 +174,10 @@ def tabulate_resources(found: PolicyCalibrations) -> list[Table | None]:
     """Return tables of the use of resources and of what held jobs, None where it is unknown."""
     of_use = (
         *columns("partition", "resource"),
-        Column("most", "most at once (% of the partition)", 0, scale=0.01),
-        Column("mean", "on average (%)", 0, scale=0.01),
-        Column("over", "above 100 % (% of the time)", 1, scale=0.01),
-        *columns("binds", counted="counted in this run"),
+        Column("most", "most at once (%)", 0, scale=0.01),
+        Column("mean", "mean (%)", 0, scale=0.01),
+        Column("over", "above 100 % (% of time)", 1, scale=0.01),
+        *columns("binds", "counted"),
     )
     of_runs = (
         *columns("partition", "by", "runs", by="held by"),
@@ -186,7 +186,8 @@ def tabulate_resources(found: PolicyCalibrations) -> list[Table | None]:
         *_OF_GROUPS[1:3],
     )
     note = (
-        "As recorded. *Binds*: the highest share at once. *Dominant size*: the largest of a job's "
+        "Shares of a partition, as recorded. *Binds*: the highest one at once. *Counted*: by the "
+        "simulation. *Dominant size*: the largest of a job's "
         "shares of cores, memory and GPUs. If a counted resource is above 100 % for more than "
         f"{100 * MOST_UNEXPLAINED:.0f} % of the time, levels of waits cannot be believed."
     )
