@@ -25,7 +25,11 @@ REASON, RESERVATION, ENDED_BY = "reason", "reservation", "ended_by"
 ENDS = {"preempted": "preempted", "requeued": "requeued", "node": "lost to failed nodes"}
 """What ended a run, by the text in its table."""
 _OF_JOBS = (*_NUMBERS, CHUNKS, EXCLUSIVE, RUN_AFTER)
-_TEXTS = (CHUNKS, REASON, RESERVATION, ENDED_BY)
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("job", _CORES, _FIRST, *_NUMBERS, RUN, ELIGIBLE), int),
+    **dict.fromkeys((CHUNKS, REASON, RESERVATION, ENDED_BY), intern),
+    EXCLUSIVE: "1".__eq__,
+}
 Row = dict[str, Any]
 """The fields of a job that are known, by name."""
 
@@ -82,21 +86,16 @@ def _read(path: str) -> dict[int, Row]:
     for name in _NEEDED:
         if name not in header:
             raise InputError(f"{path}:1: there is no column {name}: expected {', '.join(_NEEDED)}")
-    parse: dict[int, tuple[str, Callable[[str], Any]]] = {
-        header.index(name): (name, int)
-        for name in ("job", _CORES, _FIRST, *_NUMBERS, RUN, ELIGIBLE)
-        if name in header
-    }
-    parse |= {header.index(name): (name, intern) for name in _TEXTS if name in header}
-    if EXCLUSIVE in header:
-        parse[header.index(EXCLUSIVE)] = EXCLUSIVE, lambda text: text == "1"
+    parsers = [(at, name, _PARSERS[name]) for at, name in enumerate(header) if name in _PARSERS]
     rows: dict[int, Row] = {}
     for line, fields in lines:
         try:
             if len(fields) != len(header):
                 raise ValueError(f"{len(fields)} fields, expected {len(header)}")
-            row = {name: of(fields[at]) for at, (name, of) in parse.items() if fields[at]}
-            rows[row.pop("job")] = row
+            row = {name: parse(fields[at]) for at, name, parse in parsers if fields[at]}
+            if rows.setdefault(row.pop("job"), row) is not row:
+                raise ValueError("its job has a row above")
         except (ValueError, KeyError) as error:
-            raise InputError(f"{path}:{line}: {error}: expected whole numbers") from None
+            expected = "expected one row for each job, with whole numbers or nothing"
+            raise InputError(f"{path}:{line}: {error}: {expected}") from None
     return rows
