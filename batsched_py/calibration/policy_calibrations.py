@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+import pandas as pd
 
 from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, keep_common, match_jobs
-from batsched_py.calibration.resource_use import HeldRuns, ResourceUse, measure_resources
+from batsched_py.calibration.resource_use import measure_resources
 from batsched_py.calibration.run_calibration import Calibration, ComparedRun
 from batsched_py.calibration.week_bootstrap import Estimate
 from batsched_py.results.job_table import Column, JobTable
@@ -38,8 +39,9 @@ class PolicyCalibrations(msgspec.Struct, frozen=True, eq=False):
     differences: list[Difference]
     waits: dict[str, tuple[Column, Column]]
     """Recorded and simulated waits of the jobs that are compared, by policy, seconds."""
-    used: list[ResourceUse] = []
-    held: list[HeldRuns] = []
+    used: pd.DataFrame
+    """Of resources, and below, what held jobs: see :func:`~.resource_use.measure_resources`."""
+    held: pd.DataFrame
 
     @property
     def site(self) -> str:
@@ -84,7 +86,7 @@ def calibrations(
         {name: run.calibration for name, run in runs.items()},
         differences,
         {name: (run.compared.recorded, run.compared.simulated) for name, run in runs.items()},
-        *(measure_resources(log, machine, site.compared) if machine else ()),
+        *measure_resources(log, machine, site.compared),
     )
 
 

@@ -7,11 +7,10 @@ partition for much of the time, simulated jobs wait for room that there was.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf, nan
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 
@@ -32,62 +31,38 @@ _NAMES = {"gpus": "GRES", "cpus": "CPU", "processors": "GRES|CPU", "memory": "ME
 UNKNOWN_LIMITS = "limits that are not in the machine file"
 
 
-class ResourceUse(msgspec.Struct, frozen=True):
-    """How much of a resource jobs held at once in a partition, by the records."""
-
-    partition: str
-    resource: str
-    """Cores, GPUs or memory; or the dominant sizes of jobs, see :func:`add_up`."""
-    most: float
-    """The highest share of the partition in use at once; nan if it is not known to have any."""
-    mean: float
-    """From the first start to the last end."""
-    over: float
-    """The share of that time in which more was in use than the partition has."""
-    binds: bool
-    """Whether it has the highest share in use at once; of equal ones, the one used more."""
-    counted: bool
-    """Whether the simulation counts it."""
-
-
-class HeldRuns(msgspec.Struct, frozen=True):
-    """The runs of a partition that something but room held back, or that ended too early."""
-
-    partition: str
-    hours: str
-    """``GPU-hours``, or ``core-hours`` if no run of the partition held a GPU."""
-    by: str
-    runs: int
-    share: float
-    """Of the hours of the partition."""
-    recorded: float
-    """Mean wait of the compared jobs among them, seconds; nan without any."""
-    simulated: float
-
-
 def measure_resources(
-    log: SwfLog, machine: LogPartitions, jobs: MatchedJobs
-) -> tuple[list[ResourceUse], list[HeldRuns]]:
+    log: SwfLog, machine: LogPartitions | None, jobs: MatchedJobs
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Measure what the jobs of a log held, and the waits of ``jobs`` by what held them.
 
-    Empty without a table of what jobs held, or if no GPUs and no memory of nodes are known. Jobs of
-    partitions whose nodes are all among those of another one run in that, too.
+    The first table has a row for each ``partition`` and ``resource`` that jobs held: cores, GPUs,
+    memory, or the dominant sizes of :func:`add_up`. ``most`` is the highest share in use at once,
+    nan if the partition is not known to have any. ``mean`` is from the first start to the last end,
+    and ``over`` the share of that time with more in use than there is. It ``binds`` if its share is
+    the highest; of equal ones, if it is used more. The simulation counts it if ``counted``.
+
+    The second table has, by partition, the ``runs`` that something but room held back or ended too
+    early (``by``), their ``share`` of the ``hours`` (GPU-hours, or core-hours if no run held a GPU)
+    and mean waits, ``recorded`` and ``simulated``, seconds.
+
+    Both are empty without a table of what jobs held, or if no GPUs and no memory of nodes are
+    known. Jobs of partitions whose nodes are all among those of another one run in that, too.
     """
-    parts, table = machine.described.partitions, machine.held
+    used, held = [pd.DataFrame()], [pd.DataFrame()]
+    parts = machine.described.partitions if machine else []
     groups = [group for part in parts for group in part.node_groups]
-    used: list[ResourceUse] = []
-    held: list[HeldRuns] = []
-    if table is None or not any(group.gpus or group.memory_mib for group in groups):
-        return used, held
+    if not (machine and machine.held and any(of.gpus or of.memory_mib for of in groups)):
+        return used[0], held[0]
     ran, waits = recorded_schedule(log), {"recorded": jobs.recorded, "simulated": jobs.simulated}
     rows, place, busy = ran.row.tolist(), machine.place[ran.row], ran.used
     limits = _find_known_limits(machine.described)
     columns = {
         "number": log.column("job_number")[rows].astype(int),
         "cores": np.asarray(busy.weight).astype(int),
-        "fields": [table.rows[row] for row in rows],
+        "fields": [machine.held.rows[row] for row in rows],
         "alone": np.array([part.takes_nodes for part in parts])[place],
-        "by": [_find_causes(table.known[row], limits) for row in rows],
+        "by": [_find_causes(machine.held.known[row], limits) for row in rows],
     }
     runs = pd.DataFrame(columns, rows).join(pd.DataFrame(waits, jobs.row))
     for at, part in enumerate(parts):
@@ -98,12 +73,12 @@ def measure_resources(
         its = runs.iloc[here]
         amounts, has = add_up(part.node_groups, its.iloc[:, :4].itertuples(index=False, name=None))
         begin, end, own = busy.begin[here], busy.end[here], place[here] == at
-        used += _measure_use(part, Intervals(begin, end, amounts), has)
+        used.append(_measure_use(part, Intervals(begin, end, amounts), has))
         resource = int(amounts[own, 1].any())
-        its = its.assign(hours=(end - begin) * amounts[:, resource])[own]
-        about = part.name, ("core-hours", "GPU-hours")[resource]
-        held += [HeldRuns(*about, *row) for row in _group_by_cause(its)]
-    return used, held
+        its = its.assign(share=(end - begin) * amounts[:, resource])[own]
+        about = {"partition": part.name, "hours": ("core-hours", "GPU-hours")[resource]}
+        held.append(_group_by_cause(its).assign(**about))
+    return pd.concat(used, ignore_index=True), pd.concat(held, ignore_index=True)
 
 
 def add_up(
@@ -111,13 +86,11 @@ def add_up(
 ) -> tuple[Column, Column]:
     """Return cores, GPUs, MiB (inf: unknown) and dominant size: of each job, and of all nodes.
 
-    These are arrays of shape (n, 4) and (4,).
-
-    A job is its number, its cores, its fields (see :mod:`~batsched_py.workload.node_shares`) and
-    whether it takes whole nodes: then it holds all of the smallest at least. The dominant size is
-    the sum over nodes of its largest share, rounded up to GPUs, or to cores if not all nodes have
-    GPUs; of nodes that differ, a GPU or core has the largest share.
-    Raises :class:`WorkloadError` for fields that make no sense.
+    Their shapes are (n, 4) and (4,). A job is its number, its cores, its fields (see
+    :mod:`~batsched_py.workload.node_shares`) and whether it takes whole nodes: then it holds all of
+    the smallest at least. The dominant size is the sum over nodes of its largest share, rounded up
+    to GPUs, or to cores if not all nodes have GPUs. Raises :class:`WorkloadError` for fields that
+    make no sense.
 
     >>> nodes = [NodeGroup(count=2, cores=64, gpus=4, memory_mib=512_000)]
     >>> amounts, _ = add_up(nodes, [(1, 48, {"gpus": 1, "memory_mib": 96_000}, False)])
@@ -145,37 +118,34 @@ def add_up(
     return np.array(made), has
 
 
-def _measure_use(part: Partition, used: Intervals, has: Column) -> Iterator[ResourceUse]:
-    """Yield the use of cores, GPUs, memory and dominant sizes, as far as jobs held any."""
+def _measure_use(part: Partition, used: Intervals, has: Column) -> pd.DataFrame:
+    """Measure the use of cores, GPUs, memory and dominant sizes, as far as jobs held any."""
     levels, of_time = used.levels[:-1], np.diff(used.instants) / np.ptp(used.instants)
     over = of_time @ (levels > has)
     has[(has == 0) | (has == inf)] = nan
     most, mean = levels.max(axis=0) / has, of_time @ levels / has
-    binds = np.nanargmax(np.minimum(most, 1)[:3] + 1e-6 * mean[:3])
-    for at in np.flatnonzero(levels.any(axis=0)).tolist():
-        yield ResourceUse(
-            partition=part.name,
-            resource=_RESOURCES[at],
-            most=float(most[at]),
-            mean=float(mean[at]),
-            over=float(over[at]),
-            binds=bool(at == binds),
-            counted=at < 3 if part.nodes else at == part.counts_gpus,
-        )
+    at = np.arange(len(_RESOURCES))
+    columns = {
+        "partition": part.name,
+        "resource": _RESOURCES,
+        "most": most,
+        "mean": mean,
+        "over": over,
+        "binds": at == np.nanargmax(np.minimum(most, 1)[:3] + 1e-6 * mean[:3]),
+        "counted": at < 3 if part.nodes else at == part.counts_gpus,
+    }
+    return pd.DataFrame(columns).iloc[np.flatnonzero(levels.any(axis=0))]
 
 
-def _group_by_cause(runs: pd.DataFrame) -> Iterable[tuple[Any, ...]]:
-    """Return cause, number, share of hours and waits of all runs, then of others by their share.
-
-    Nothing if no cause is known.
-    """
+def _group_by_cause(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return a row of all runs, then of others by share; none if no cause is known."""
     if not any(runs["by"]):
-        return ()
+        return pd.DataFrame()
     by = pd.Series([["all", *(causes or ["none of these"])] for causes in runs["by"]], runs.index)
     found = runs.assign(by=by, runs=1).explode("by").groupby("by")
-    table = found.agg({"runs": "sum", "hours": "sum", "recorded": "mean", "simulated": "mean"})
-    table["hours"] /= runs["hours"].sum()
-    return table.sort_values("hours", ascending=False, kind="stable").itertuples(name=None)
+    table = found.agg({"runs": "sum", "share": "sum", "recorded": "mean", "simulated": "mean"})
+    table["share"] /= runs["share"].sum()
+    return table.sort_values("share", ascending=False, kind="stable").reset_index()
 
 
 def _find_causes(row: Mapping[str, Any], known_limits: re.Pattern[str]) -> list[str]:

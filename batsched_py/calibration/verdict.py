@@ -57,15 +57,16 @@ def describe_calibration(found: PolicyCalibrations) -> list[str]:
 def _describe_doubts(found: PolicyCalibrations) -> str:
     """Return why levels of waits cannot be believed by the records; empty if they can be."""
     doubts = [
-        f"In {use.partition}, running jobs hold more {use.resource} than the simulated machine "
-        f"has, {100 * use.over:.0f} % of the time."
-        for use in found.used
-        if use.counted and use.over > MOST_UNEXPLAINED
+        f"In {use['partition']}, running jobs hold more {use['resource']} than the simulated "
+        f"machine has, {100 * use['over']:.0f} % of the time."
+        for use in found.used.to_dict("records")
+        if use["counted"] and use["over"] > MOST_UNEXPLAINED
     ]
     doubts += [
-        f"In {held.partition}, {held.by} held {100 * held.share:.0f} % of the {held.hours}."
-        for held in found.held
-        if held.by == UNKNOWN_LIMITS and held.share > MOST_UNEXPLAINED
+        f"In {held['partition']}, {UNKNOWN_LIMITS} held {100 * held['share']:.0f} % of the "
+        f"{held['hours']}."
+        for held in found.held.to_dict("records")
+        if held["by"] == UNKNOWN_LIMITS and held["share"] > MOST_UNEXPLAINED
     ]
     return " ".join([_UNBELIEVABLE, *doubts]) if doubts else ""
 

@@ -170,8 +170,8 @@ def _write(calibrated: Calibrated, places: Sequence[Path]) -> None:
         "policies": calibrated.found.policies,
         "differences": calibrated.found.differences,
     }
-    if calibrated.found.used:
-        stored |= {"resources": calibrated.found.used, "held": calibrated.found.held}
+    for name, table in (("resources", calibrated.found.used), ("held", calibrated.found.held)):
+        stored |= {name: table.to_dict("records")} if len(table) else {}
     stored.pop("statistics", None)
     write_whole(places[0], msgspec.json.format(msgspec.json.encode(stored), indent=1) + b"\n")
     write_whole(places[1], render_page(make_calibration_report(calibrated)))

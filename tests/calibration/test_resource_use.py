@@ -19,7 +19,6 @@ from batsched_py.calibration import calibrations
 from batsched_py.calibration.matched_jobs import match_jobs
 from batsched_py.calibration.resource_use import (
     UNKNOWN_LIMITS,
-    HeldRuns,
     add_up,
     measure_resources,
 )
@@ -95,7 +94,7 @@ class Use(NamedTuple):
     over: dict[str, float]
     counted: list[str]
     binds: str
-    held: list[HeldRuns]
+    held: list[Any]
 
     @property
     def counted_over(self) -> float:
@@ -119,7 +118,8 @@ def measured(
         log = log_of_runs(runs)
         table = table_of(log, [HOUR * simulated] * len(runs))
         jobs, _ = match_jobs(log, table)
-        used, held = measure_resources(log, LogPartitions(log, machine), jobs)
+        tables = measure_resources(log, LogPartitions(log, machine), jobs)
+        used, held = ([*table.itertuples()] for table in tables)
     uses = {}
     for name in dict.fromkeys(use.partition for use in used):
         its = {use.resource: use for use in used if use.partition == name}
@@ -192,7 +192,7 @@ def test_nothing_is_measured_where_no_gpus_and_no_memory_are_known(tmp_path: Pat
     assert measured(entry("nodes", count=1, cores=64), runs) == {}
     log = log_of_runs(runs)
     machine = machine_of(ONE_NODE)  # which has no table
-    assert calibrations(log, {"easy": table_of(log, [0, 0])}, machine).used == []
+    assert calibrations(log, {"easy": table_of(log, [0, 0])}, machine).used.empty
 
 
 REASONS = [

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from batsched_py.calibration.agreement import FACTOR, MARGIN
 from batsched_py.calibration.groups import FEWEST_JOBS, Group
 from batsched_py.calibration.matched_jobs import JobCounts
 from batsched_py.calibration.policy_calibrations import USUAL, PolicyCalibrations
-from batsched_py.calibration.resource_use import MOST_UNEXPLAINED
 from batsched_py.calibration.run_calibration import Calibration
 from batsched_py.report.document import Column, Table
 from batsched_py.report.kit.tables import columns, table
@@ -187,17 +184,12 @@ def tabulate_resources(found: PolicyCalibrations) -> list[Table | None]:
     )
     note = (
         "Shares of a partition, as recorded. *Binds*: the highest one at once. *Counted*: by the "
-        "simulation. *Dominant size*: the largest of a job's "
-        "shares of cores, memory and GPUs. If a counted resource is above 100 % for more than "
-        f"{100 * MOST_UNEXPLAINED:.0f} % of the time, levels of waits cannot be believed."
+        "simulation. *Dominant size*: the largest of a job's shares of cores, memory and GPUs."
     )
-    of_held = (
-        "A run may be in several rows. Limits are its last reason. Waits are of compared jobs."
-    )
-    used, held = ([*map(msgspec.structs.asdict, rows)] for rows in (found.used, found.held))
+    more = "A run may be in several rows. Limits are its last reason. Waits are of compared jobs."
     return [
-        table("resources", "Resources in use at once", used, of_use, note),
-        table("held", "What held jobs", held, of_runs, of_held),
+        table("resources", "Resources in use at once", found.used, of_use, note),
+        table("held", "What held jobs", found.held, of_runs, more),
     ]
 
 
