@@ -42,12 +42,10 @@ def measure_resources(
     and ``over`` the share of that time with more in use than there is. It ``binds`` if its share is
     the highest; of equal ones, if it is used more. The simulation counts it if ``counted``.
 
-    The second table has, by partition, the ``runs`` that something but room held back or ended too
-    early (``by``), their ``share`` of the ``hours`` (GPU-hours, or core-hours if no run held a GPU)
-    and mean waits, ``recorded`` and ``simulated``, seconds.
-
-    Both are empty without a table of what jobs held, or if no GPUs and no memory of nodes are
-    known. Jobs of partitions whose nodes are all among those of another one run in that, too.
+    The second table has the ``runs`` of each partition that something but room held back or ended
+    (``by``), their ``share`` of the ``hours`` (GPU-hours, or core-hours if no run held a GPU) and
+    mean waits, seconds. Both are empty if no GPUs and no memory are known of nodes or of jobs.
+    Jobs of partitions whose nodes are all among those of another one run in that, too.
     """
     used, held = [pd.DataFrame()], [pd.DataFrame()]
     parts = machine.described.partitions if machine else []
@@ -76,8 +74,8 @@ def measure_resources(
         used.append(_measure_use(part, Intervals(begin, end, amounts), has))
         resource = int(amounts[own, 1].any())
         its = its.assign(share=(end - begin) * amounts[:, resource])[own]
-        about = {"partition": part.name, "hours": ("core-hours", "GPU-hours")[resource]}
-        held.append(_group_by_cause(its).assign(**about))
+        unit = ("core-hours", "GPU-hours")[resource]
+        held.append(_group_by_cause(its).assign(partition=part.name, hours=unit))
     return pd.concat(used, ignore_index=True), pd.concat(held, ignore_index=True)
 
 

@@ -194,9 +194,8 @@ def _print(found: PolicyCalibrations) -> None:
     if wrong := _worst(of_site):
         print(f"\nwhere the bias of {one_line(found.site)} costs most:")
         _print_groups(wrong)
-    for table in tabulate_resources(found):
-        if table is not None:
-            print_report_table(table, console())
+    for table in filter(None, tabulate_resources(found)):
+        print_report_table(table, console())
 
 
 def _worst(found: Calibration) -> list[Group]:

@@ -127,6 +127,7 @@ WRONG = [
     (TABLE + "1,4,1\n", ":2: 3 fields"),
     (TABLE + "1,5,1,1,1,,\n2,5,1,1,1,,\n", "belongs to this log"),
     (TABLE + "7,4,1,1,1,,\n", "belongs to this log"),
+    (TABLE + "1,4,1,1,1,,\n1,4,1,2,1,,\n", ":3: its job has a row above"),
     (TABLE + "1,4,1,1,1,4:ncpus=8,\n", "32 cores, but its size is 4"),
     (TABLE + "1,4,1,1,1,1:cpus=8,\n", "expected such as"),
 ]
