@@ -183,8 +183,9 @@ def tabulate_resources(found: PolicyCalibrations) -> list[Table | None]:
         *_OF_GROUPS[1:3],
     )
     note = (
-        "Shares of a partition, as recorded. *Binds*: the highest one at once. *Counted*: by the "
-        "simulation. *Dominant size*: the largest of a job's shares of cores, memory and GPUs."
+        "Shares of a partition, by the records of all jobs of the log. *Binds*: the highest one at "
+        "once. *Counted*: by the simulation. *Dominant size*: the largest of a job's shares of "
+        "cores, memory and GPUs."
     )
     more = "A run may be in several rows. Limits are its last reason. Waits are of compared jobs."
     return [
