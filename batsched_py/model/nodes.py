@@ -53,8 +53,8 @@ class Nodes:
         """By node: the jobs that run there, by number, and what they hold (as in ``whole``)."""
         self.rooms: list[NodeRoom] = []
         self._placed: dict[int, Placed] = {}
-        self.chosen: tuple[Job | None, ProcessorSet, Placed] = None, NO_PROCESSORS, []
-        """What was chosen last: for which job, its processors and its shares."""
+        self._chosen: dict[int, tuple[ProcessorSet, Placed]] = {}
+        """The processors that were chosen for a job, by its number, and its shares there."""
 
     def processors(self, node: int) -> ProcessorSet:
         """Return the processors of a node."""
@@ -65,14 +65,17 @@ class Nodes:
         processors = NO_PROCESSORS
         for node, share in placed:
             processors |= (free & self.processors(node)).lowest(share.cores)
-        self.chosen = job, processors, placed
+        self._chosen[job.number] = processors, placed
         return processors
 
     def occupy(self, job: Job) -> None:
         """Take the shares of a job that starts; raises :class:`InvariantError` if one is in use."""
-        chosen_for, processors, placed = self.chosen
-        if chosen_for is not job or processors != job.processors:
-            placed = self._find_placed(job)
+        processors, placed = self._chosen.pop(job.number, (None, []))
+        if processors != job.processors:
+            raise InvariantError(
+                f"job {job.id} was started on processors {job.processors}: expected those that "
+                "choose_for() returned for it last"
+            )
         exclusive = job.demand is not None and job.demand.exclusive
         for node, share in placed:
             taken = tuple(self.whole[:, node].tolist()) if exclusive else share[1:]
@@ -107,31 +110,6 @@ class Nodes:
         nodes = [node for node, _ in placed]
         for room in self.rooms:
             room.note_change(nodes, freed=freed)
-
-    def _find_placed(self, job: Job) -> Placed:
-        """Return the share on each node of a job that has its processors.
-
-        The largest shares are on the nodes where it has most cores.
-        """
-        assert job.demand is not None
-        cores: list[tuple[int, int]] = []
-        for low, high in job.processors.intervals():
-            at = int(np.searchsorted(self._first, low, side="right")) - 1
-            while low <= high:
-                end = min(high + 1, self._first[at] + int(self.whole[0, at]))
-                if cores and cores[-1][1] == at:
-                    cores[-1] = cores[-1][0] + end - low, at
-                else:
-                    cores.append((end - low, at))
-                low, at = end, at + 1
-        shares = [share for share in job.demand.shares for _ in range(share.nodes)]
-        by_room = sorted(cores, key=lambda each: (-each[0], *(-self.free[1:, each[1]]).tolist()))
-        if [nb for nb, _ in by_room] != [share.cores for share in shares]:
-            raise InvariantError(
-                f"job {job.id} cannot start on processors {job.processors}: expected "
-                + " and ".join(f"{share.cores} cores on {share.nodes} nodes" for share in shares)
-            )
-        return [(node, share) for (_, node), share in zip(by_room, shares, strict=True)]
 
 
 class ReadyTimes:
@@ -226,16 +204,8 @@ class NodeRoom:
     def can_hold(self, demand: Demand) -> bool:
         """Return whether a job with this demand could run here if nothing else did."""
         whole = self.nodes.whole[:, self.numbers]
-        return assign(demand.shares, _find_fitting(demand, whole), whole) is not None
-
-    def has_room(self, demand: Demand) -> bool:
-        """Return whether there is room now, as :meth:`find` does, but choose no nodes."""
-        if (demand, False) not in self._no_room:
-            fit: list[Mask] = [ready == -inf for ready in self.ready.find(demand)]
-            if can_assign(demand.shares, fit, self.nodes.free[:, self.numbers]):
-                return True
-            self._no_room.add((demand, False))
-        return False
+        fit = [np.all(share[1:] <= whole.T, axis=1) for share in demand.shares]
+        return assign(demand.shares, fit, whole) is not None
 
     def find(self, job: Job, *, unplanned: bool = False) -> bool:
         """Return whether ``job`` has room now, on nodes that are not planned if so wanted."""
@@ -243,12 +213,11 @@ class NodeRoom:
         assert demand is not None
         if (demand, unplanned) in self._no_room:
             return False
-        numbers = self.numbers
-        found = self._choose(demand, ~self.planned if unplanned else None)
-        if found is None:
+        placed = self._choose(demand, ~self.planned if unplanned else None)
+        if placed is None:
             self._no_room.add((demand, unplanned))
             return False
-        self._found = job, [(int(numbers[at]), share) for at, share in found]
+        self._found = job, placed
         return True
 
     def choose(
@@ -259,17 +228,15 @@ class NodeRoom:
         They are none if it has no room. With ``among``, only nodes are taken all of whose free
         processors are among them.
         """
+        assert job.demand is not None
+        placed: Placed | None = self._found[1]
         if among is not None:
             others, nodes = free - among, self.nodes
             allowed = np.array([not nodes.processors(at) & others for at in self.numbers.tolist()])
-            assert job.demand is not None
-            chosen = self._choose(job.demand, allowed)
-            placed = [(int(self.numbers[at]), share) for at, share in chosen or ()]
-        else:
-            if self._found[0] is not job and not self.find(job):
-                return NO_PROCESSORS
-            placed = self._found[1]
-        return self.nodes.choose(job, placed, free)
+            placed = self._choose(job.demand, allowed)
+        elif self._found[0] is not job:
+            placed = self._choose(job.demand, None)
+        return self.nodes.choose(job, placed or [], free)
 
     def plan(self, job: Job, *, every_node: bool = False) -> float:
         """Reserve the nodes that ``job`` can have first, and return when (seconds, maybe inf).
@@ -324,33 +291,24 @@ class NodeRoom:
         self._head, self._found = None, (None, [])
         self._no_room.clear()
 
-    def _choose(self, demand: Demand, allowed: Mask | None) -> list[tuple[int, Share]] | None:
-        """Return the place of a node for each share, None if there are too few."""
-        nodes, numbers = self.nodes, self.numbers
-        free = nodes.free[:, numbers]
-        usable = ~nodes.out[numbers]
-        if demand.exclusive:
-            usable &= (free == nodes.whole[:, numbers]).all(axis=0)
+    def _choose(self, demand: Demand, allowed: Mask | None) -> Placed | None:
+        """Return a node for each share, None if there are too few."""
+        fit: list[Mask] = [ready == -inf for ready in self.ready.find(demand)]
         if allowed is not None:
-            usable &= allowed
-        fit: list[Mask] = [usable & mask for mask in _find_fitting(demand, free)]
-        return assign(demand.shares, fit, free)
+            fit = [mask & allowed for mask in fit]
+        if len(fit) == 1 and np.count_nonzero(fit[0]) < demand.shares[0].nodes:  # mostly
+            return None
+        found = assign(demand.shares, fit, self.nodes.free[:, self.numbers])
+        return found and [(int(self.numbers[at]), share) for at, share in found]
 
 
-def _find_fitting(demand: Demand, free: NDArray[np.int64]) -> list[Mask]:
-    """Return for each share the nodes whose ``free`` resources are enough."""
-    return [np.all(free >= _column(share), axis=0) for share in demand.shares]
-
-
-def assign(
-    shares: Sequence[Share], fit: Sequence[Mask], free: NDArray[np.int64]
-) -> list[tuple[int, Share]] | None:
-    """Return a node for each share, the best-fitting ones; None if there are too few.
+def assign(shares: Sequence[Share], fit: Sequence[Mask], free: NDArray[np.int64]) -> Placed | None:
+    """Return the place of a node for each share, the best-fitting ones; None if there are too few.
 
     ``fit`` has the nodes that can hold each kind of share, largest first. Nodes with the fewest
     free GPUs come first, then with the fewest free cores, least free memory and lowest number.
     """
-    chosen: list[tuple[int, Share]] = []
+    chosen: Placed = []
     taken: list[int] = []
     for share, mask in zip(shares, fit, strict=True):
         places = mask.nonzero()[0]
@@ -366,14 +324,7 @@ def assign(
     return chosen
 
 
-def can_assign(shares: Sequence[Share], fit: Sequence[Mask], free: NDArray[np.int64]) -> bool:
-    """Return whether :func:`assign` finds nodes."""
-    if len(shares) == 1:
-        return bool(np.count_nonzero(fit[0]) >= shares[0].nodes)
-    return assign(shares, fit, free) is not None
-
-
-def _match(shares: Sequence[Share], fit: Sequence[Mask]) -> list[tuple[int, Share]] | None:
+def _match(shares: Sequence[Share], fit: Sequence[Mask]) -> Placed | None:
     """Return some node for each share, where best-fitting ones leave none for the last shares."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
@@ -392,10 +343,6 @@ def _may_fit(demand: Demand, most: Sequence[int]) -> bool:
         cores >= share.cores and gpus >= share.gpus and memory >= share.memory_mib
         for share in demand.shares
     )
-
-
-def _column(share: Share) -> NDArray[np.int64]:
-    return np.array(share[1:], np.int64)[:, None]
 
 
 def _text(amounts: Any) -> str:

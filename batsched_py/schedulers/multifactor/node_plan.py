@@ -11,7 +11,7 @@ import numpy as np
 from batsched_py.model.decisions import Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
-from batsched_py.model.nodes import Mask, NodeRoom, Nodes, Placed, Seconds, assign, can_assign
+from batsched_py.model.nodes import Mask, NodeRoom, Nodes, Placed, Seconds, assign
 from batsched_py.schedulers.multifactor.backfill_plan import Grid, find_starting_now
 from batsched_py.workload.node_shares import Demand
 
@@ -51,7 +51,7 @@ class NodePlan:
     def find_starts(self) -> Iterator[Start]:
         """Give the decisions to start jobs now, and plan no more of them than needed."""
         kinds = {id(job.demand): job for job in self._jobs}
-        room = {kind for kind, job in kinds.items() if NodeRoom.has_room(*self._needs(job))}
+        room = {kind for kind, job in kinds.items() if self._needs(job)[0].find(job)}
         may = [at for at, job in enumerate(self._jobs) if id(job.demand) in room]
         chosen: list[Placed] = []
 
@@ -113,7 +113,7 @@ class NodePlan:
             return False
         unreserved = self._until[: len(self._nodes.out)] >= self._begin + duration
         fit: list[Mask] = [unreserved & (ready == self._begin) for ready in self._find_ready(job)]
-        fits = can_assign(self._needs(job)[1].shares, fit, self._nodes.free)
+        fits = assign(self._needs(job)[1].shares, fit, self._nodes.free) is not None
         if not fits:
             self._refused[id(job.demand)] = duration
         return fits
