@@ -30,8 +30,7 @@ def adapt_to_partitions(
     first = make()
     if described is None:
         return first
-    limited = any(part.limits_users for part in described.partitions)
-    limited |= bool(described.outages or described.limits)
+    limited = described.outages or described.all_limits
     if not limited and (described.is_one or declares(first, "knows_partitions")):
         return first
     return Partitioned(make, first, described)
