@@ -247,7 +247,7 @@ def test_five_thousand_equal_jobs_cost_microseconds_per_event() -> None:
                 admission.start(running[-1])
             ended = running.pop(0)
             ended.state = ENDED
-            admission.end(ended)
+            admission.limits.end(ended)
             admission.update(0.0, [])
         costs.append((process_time() - begin) / 80)
     assert max(costs) < 1e-3  # a pass over 5,000 jobs costs more
