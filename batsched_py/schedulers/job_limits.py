@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
+
+import msgspec
 
 from batsched_py.model.job import WAITING, Job
 from batsched_py.workload.machine_description import Limit, MachineDescription, Resource
 
 
-class _Budget:
+class _Budget(msgspec.Struct, eq=False):
     """What running jobs leave of a limit, such as the GPUs of one user, and whose jobs wait."""
 
-    __slots__ = ("left", "limit", "lines", "resource")
+    limit: Limit
+    resource: Resource
+    left: int
+    lines: dict[Any, _Line] = {}
 
-    def __init__(self, limit: Limit, resource: Resource) -> None:
-        self.limit, self.resource, self.left = limit, resource, limit.most[resource]
-        self.lines: dict[Any, _Line] = {}
+
+class _BoundJob(NamedTuple):
+    job: Job
+    line: _Line
+    needs: dict[_Budget, int]
 
 
-class _Line:
+class _Line(msgspec.Struct, eq=False):
     """Waiting jobs with the same budgets, in submission order.
 
     The first ones are shown: as many as fit into each budget together, beside the running jobs.
     """
 
-    __slots__ = ("budgets", "jobs", "key", "nb_shown", "place", "taken")
-
-    def __init__(self, key: Any, budgets: list[_Budget]) -> None:
-        self.key, self.budgets = key, budgets
-        self.jobs: list[_BoundJob] = []
-        self.nb_shown = self.place = 0
-        self.taken = [0] * len(budgets)
-        """What the shown jobs need of each budget."""
+    key: Any
+    in_order: bool
+    """Whether the needs of its jobs differ."""
+    jobs: list[_BoundJob] = []
+    nb_shown: int = 0
+    place: int = 0
 
     @property
     def hides(self) -> bool:
@@ -44,36 +50,18 @@ class _Line:
     def find_place(self, job: Job) -> int:
         return bisect_left(self.jobs, job.number, key=lambda bound: bound.job.number)
 
-    def find_obstacle(self, bound: _BoundJob | None = None) -> _Budget | None:
-        """Return a budget without room for the shown jobs and a further one; None if all have."""
-        needs = bound.needs if bound else [0] * len(self.taken)
-        rows = zip(self.budgets, self.taken, needs, strict=True)
-        return next((budget for budget, taken, need in rows if taken + need > budget.left), None)
+    def count_room(self, budget: _Budget) -> int:
+        """Return how many of the first jobs fit into a budget; of equal jobs, how many would."""
+        if not self.in_order:
+            return budget.left // self.jobs[0].needs[budget]
+        sums = accumulate(bound.needs[budget] for bound in self.jobs)
+        return sum(1 for _ in takewhile(budget.left.__ge__, sums))
 
-    def show(self, bound: _BoundJob, sign: int = 1) -> None:
-        """Show the first hidden job, or with -1 hide a job."""
-        pairs = zip(self.taken, bound.needs, strict=True)
-        self.taken = [taken + sign * need for taken, need in pairs]
-        self.nb_shown += sign
-
-    def show_more(self) -> list[_BoundJob]:
-        begin = self.nb_shown
-        while self.hides and self.find_obstacle(self.jobs[self.nb_shown]) is None:
-            self.show(self.jobs[self.nb_shown])
-        return self.jobs[begin : self.nb_shown]
-
-    def hide_some(self) -> list[_BoundJob]:
-        end = self.nb_shown
-        while self.nb_shown and self.find_obstacle() is not None:
-            self.show(self.jobs[self.nb_shown - 1], -1)
-        return self.jobs[self.nb_shown : end]
-
-
-class _BoundJob(NamedTuple):
-    job: Job
-    line: _Line
-    needs: list[int]
-    """Of each budget of its line."""
+    def update(self, most: int) -> list[_BoundJob]:
+        """Show the first jobs that fit, up to ``most``; return the jobs shown or hidden by that."""
+        before = self.nb_shown
+        self.nb_shown = min(most, *map(self.count_room, self.jobs[0].needs))
+        return self.jobs[min(before, self.nb_shown) : max(before, self.nb_shown)]
 
 
 class JobLimits:
@@ -105,8 +93,8 @@ class JobLimits:
         """Return which limit hides a job, in words; None if it is shown."""
         if self.shows(job):
             return None
-        line = self._waiting[job.number].line
-        budget = line.find_obstacle(line.jobs[line.nb_shown]) or line.budgets[0]
+        _, line, needs = self._waiting[job.number]
+        budget = min(needs, key=line.count_room)
         most = budget.limit.describe(budget.resource)
         return f"running and older jobs leave no room within the limit of {most}"
 
@@ -120,32 +108,33 @@ class JobLimits:
             for resource in limit.most if limit.binds(job, part.name) else ():
                 if need := part.count(resource, job):
                     its = at, limit.find_owner(job), resource
-                    needs[self._budgets.setdefault(its, _Budget(limit, resource))] = need
+                    budget = _Budget(limit, resource, limit.most[resource])
+                    needs[self._budgets.setdefault(its, budget)] = need
         if not needs:
             return
         in_order = all(budget.limit.in_order for budget in needs)
-        shape = job.size, part.count("gpus", job), part.count("memory", job)
-        key = job.partition, None if in_order else shape, *needs
-        line = next(iter(needs)).lines.get(key) or _Line(key, [*needs])
+        shape = () if in_order else (part.count("gpus", job), part.count("memory", job), job.size)
+        key = job.partition, shape, *needs
+        line = next(iter(needs)).lines.get(key) or _Line(key, in_order)
         for budget in needs:
             budget.lines[key] = line
         if in_order and not line.hides:  # lines show more jobs in the order in which they hid some
             line.place = job.number
-        bound = self._waiting[job.number] = _BoundJob(job, line, [*needs.values()])
+        bound = self._waiting[job.number] = _BoundJob(job, line, needs)
         line.jobs.insert(at := line.find_place(job), bound)
-        if at <= line.nb_shown and line.find_obstacle(bound) is None:
-            line.show(bound)
+        if at <= line.nb_shown:
+            line.update(line.nb_shown + 1)
 
     def remove(self, job: Job) -> _BoundJob | None:
         """Remove a job that no longer waits; return None if no limit binds it."""
         bound = self._waiting.pop(job.number, None)
         if bound is not None:
             line = bound.line
-            if line.shows(job):
-                line.show(bound, -1)
+            line.nb_shown -= line.shows(job)
             del line.jobs[line.find_place(job)]
-            self._changed[line] = None
-            for budget in () if line.jobs else line.budgets:
+            if line.hides:
+                self._changed[line] = None
+            for budget in () if line.jobs else bound.needs:
                 del budget.lines[line.key]
         return bound
 
@@ -156,17 +145,18 @@ class JobLimits:
             return []
         self._running[job.number] = bound
         lines: dict[_Line, None] = {}
-        for budget, need in zip(bound.line.budgets, bound.needs, strict=True):
+        for budget, need in bound.needs.items():
             budget.left -= need
             lines |= dict.fromkeys(budget.lines.values())
-        return [hidden.job for line in lines for hidden in line.hide_some()]
+        lines.pop(bound.line, None)  # one job less is shown there
+        return [hidden.job for line in lines for hidden in line.update(line.nb_shown)]
 
     def end(self, job: Job) -> None:
         """Let a job no longer count as running; it may wait again."""
         bound = self._running.pop(job.number, None)
         if bound is None:
             return
-        for budget, need in zip(bound.line.budgets, bound.needs, strict=True):
+        for budget, need in bound.needs.items():
             budget.left += need
             self._changed |= dict.fromkeys(line for line in budget.lines.values() if line.hides)
         if job.state is WAITING:
@@ -175,6 +165,6 @@ class JobLimits:
     def show_more(self) -> list[Job]:
         """Return the jobs that were hidden and now are shown."""
         lines, self._changed = self._changed, {}
-        shown = [bound for line in lines for bound in line.show_more()]
+        shown = [bound for line in lines if line.jobs for bound in line.update(len(line.jobs))]
         shown.sort(key=lambda bound: (bound.line.place, bound.job.number))
         return [bound.job for bound in shown]
