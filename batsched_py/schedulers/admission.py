@@ -105,7 +105,7 @@ class Admission:
 
     def _may_change_by(self, now: float) -> bool:
         return bool(
-            self.limits.may_show_more
+            self.limits.changed
             or self._withheld
             or (self._come and self._come[0][0] <= now)
             or (self._leave and self._leave[0][0] < now)

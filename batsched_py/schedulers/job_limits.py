@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from batsched_py.model.job import WAITING, Job
-from batsched_py.workload.machine_description import Limit, MachineDescription, Resource
+from batsched_py.workload.machine_description import Limit, MachineDescription, Resource, find_owner
 
 
 class _Budget(msgspec.Struct, eq=False):
@@ -76,13 +76,8 @@ class JobLimits:
         self._budgets: dict[tuple[int, str, Resource], _Budget] = {}
         self._waiting: dict[int, _BoundJob] = {}
         self._running: dict[int, _BoundJob] = {}
-        self._changed: dict[_Line, None] = {}
+        self.changed: dict[_Line, None] = {}
         """The lines that may show more jobs."""
-
-    @property
-    def may_show_more(self) -> bool:
-        """Whether a job may be shown that was hidden."""
-        return bool(self._changed)
 
     def shows(self, job: Job) -> bool:
         """Return whether the limits allow a waiting job to start."""
@@ -107,7 +102,7 @@ class JobLimits:
         for at, limit in enumerate(self._limits):
             for resource in limit.most if limit.binds(job, part.name) else ():
                 if need := part.count(resource, job):
-                    its = at, limit.find_owner(job), resource
+                    its = at, find_owner(limit.per, job), resource
                     budget = _Budget(limit, resource, limit.most[resource])
                     needs[self._budgets.setdefault(its, budget)] = need
         if not needs:
@@ -133,7 +128,7 @@ class JobLimits:
             line.nb_shown -= line.shows(job)
             del line.jobs[line.find_place(job)]
             if line.hides:
-                self._changed[line] = None
+                self.changed[line] = None
             for budget in () if line.jobs else bound.needs:
                 del budget.lines[line.key]
         return bound
@@ -158,13 +153,13 @@ class JobLimits:
             return
         for budget, need in bound.needs.items():
             budget.left += need
-            self._changed |= dict.fromkeys(line for line in budget.lines.values() if line.hides)
+            self.changed |= dict.fromkeys(line for line in budget.lines.values() if line.hides)
         if job.state is WAITING:
             self.add(job)
 
     def show_more(self) -> list[Job]:
         """Return the jobs that were hidden and now are shown."""
-        lines, self._changed = self._changed, {}
+        lines, self.changed = self.changed, {}
         shown = [bound for line in lines if line.jobs for bound in line.update(len(line.jobs))]
         shown.sort(key=lambda bound: (bound.line.place, bound.job.number))
         return [bound.job for bound in shown]

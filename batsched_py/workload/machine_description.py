@@ -78,11 +78,7 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
         )
 
     def count(self, resource: Resource, job: Any) -> int | None:
-        """Return what a job of this partition holds of a resource, None if it is unknown.
-
-        The job waits or is of a workload. Raises :class:`WorkloadError` for GPUs or memory that
-        are no number.
-        """
+        """Return what a job holds of a resource, None if unknown; raises :class:`WorkloadError`."""
         if resource == "jobs":
             return 1
         if resource == "processors" or (resource == "gpus" and self.counts_gpus):
@@ -121,11 +117,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         kind, _, name = self.of.partition(":")
         if kind == "qos":
             return name in (str(job.extra.get(QOS, "")), job.extra.get(QOS_NAME))
-        return name == (partition if kind == "partition" else _find_owner(kind, job))
-
-    def find_owner(self, job: Any) -> str:
-        """Return the user or account that has the budget of a job, ``""`` if all have one."""
-        return _find_owner(self.per, job)
+        return name == (partition if kind == "partition" else find_owner(kind, job))
 
     def describe(self, resource: Resource) -> str:
         """Return a budget in words, such as ``8 gpus per user of qos:gpu``."""
@@ -134,7 +126,8 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.most[resource]} {unit}{per}{self.of and f' of {self.of}'}"
 
 
-def _find_owner(kind: str, job: Any) -> str:
+def find_owner(kind: str, job: Any) -> str:
+    """Return the ``user`` or ``account`` of a job, ``""`` for another kind: all have one budget."""
     if kind == "user":
         return str(job.user)
     return str(job.extra.get(ACCOUNT, "")) if kind == "account" else ""

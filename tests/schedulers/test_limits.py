@@ -26,6 +26,7 @@ from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import workload
 from batsched_py.workload.grid_sites import GridSites
 from batsched_py.workload.log_partitions import with_whole_nodes
+from batsched_py.workload.machine_description import find_owner
 from batsched_py.workload.unused_input import find_unused_in_jobs
 from helpers.partitions import entry, machine_of, partition
 from helpers.slow_limits import SlowLimits
@@ -236,7 +237,9 @@ def test_the_slow_twin_gives_the_same_schedule(make: Make, data: st.DataObject) 
                 if start is None or not start <= time < start + job.run:
                     continue
                 if limit.binds(waiting, fields["partition"]):
-                    held = used.setdefault(limit.find_owner(waiting), dict.fromkeys(limit.most, 0))
+                    held = used.setdefault(
+                        find_owner(limit.per, waiting), dict.fromkeys(limit.most, 0)
+                    )
                     for resource in held:
                         held[resource] += {"jobs": 1, "cpus": job.size}.get(
                             resource, fields["gpus"]
