@@ -88,6 +88,11 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
         return read_held(job.extra, GPUS if resource == "gpus" else MEMORY, f"job {job.id}")
 
     @property
+    def limits_users(self) -> bool:
+        """Whether the partition limits the running jobs of a user."""
+        return (self.max_running_jobs_per_user, self.max_processors_per_user) != (None, None)
+
+    @property
     def limit_of_users(self) -> Limit:
         """The limits of the running jobs of a user as one limit, with no budgets if none."""
         jobs, processors = self.max_running_jobs_per_user, self.max_processors_per_user
@@ -188,8 +193,8 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def all_limits(self) -> tuple[Limit, ...]:
         """The limits of partitions on the running jobs of a user, and :attr:`limits`."""
-        of_users = (part.limit_of_users for part in self.partitions)
-        return (*(limit for limit in of_users if limit.most), *self.limits)
+        of_users = (part.limit_of_users for part in self.partitions if part.limits_users)
+        return (*of_users, *self.limits)
 
     def admits(self, job: Any) -> bool:
         """Return whether a job, with its place in ``partition``, may ever run by the limits."""
