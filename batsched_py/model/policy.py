@@ -61,6 +61,12 @@ class InformedScheduler(Scheduler, Protocol):
     def job_withdrawn(self, now: float, job: Job) -> None:
         """Learn that the user has withdrawn ``job``, which waited; it has left the queue."""
 
+    def job_hidden(self, now: float, job: Job) -> None:
+        """Learn that starts leave no room for ``job`` within a limit of the machine file.
+
+        It has left the queue; when there is room, it comes back as a new job does.
+        """
+
 
 @runtime_checkable
 class ExplainingScheduler(Scheduler, Protocol):

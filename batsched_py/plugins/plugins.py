@@ -37,7 +37,7 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
 _OF_A_JOB = ("now", "job")
 _OPTIONAL: dict[str, dict[str, tuple[str, ...]]] = {
     SCHEDULERS: dict.fromkeys(
-        ("may_start", "job_started", "job_ended", "job_withdrawn"), _OF_A_JOB
+        ("may_start", "job_started", "job_ended", "job_withdrawn", "job_hidden"), _OF_A_JOB
     ),
     USERS: {"job_started": _OF_A_JOB, "begin": ("site",)},
 }

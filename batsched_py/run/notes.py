@@ -8,6 +8,7 @@ import numpy as np
 
 from batsched_py.errors import InputError
 from batsched_py.model.policy import declares
+from batsched_py.model.user_model import makes_up_jobs
 from batsched_py.plugins import plugins
 from batsched_py.schedulers.partitioned import unwrap_policy
 from batsched_py.workload.unused_input import find_unused_in_jobs
@@ -53,8 +54,13 @@ def make_notes(resolved: ResolvedRun, scheduler: Any, users: object, output: Out
         )
     notes += _few_submitted(run, workload, output.table)
     nb_refused = int((~(output.table.ran | output.table.withdrawn)).sum())
+    limited = machine.description is not None and machine.description.limits
+    if limited and makes_up_jobs(users):
+        notes.append(
+            f"the users ({run.users}) make up jobs: limits do not count those without the fields "
+            "that they need, such as queue, group or gpus"
+        )
     if run.machine and nb_refused:
-        limited = machine.description is not None and machine.description.limits
         notes.append(
             f"{nb_refused} jobs were refused: their partition is too small, or gives less time"
             f"{', or a limit is smaller' if limited else ''}"

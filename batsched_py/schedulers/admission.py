@@ -84,12 +84,10 @@ class Admission:
     def __init__(self, outages: Outages, described: MachineDescription, nb_queues: int) -> None:
         self.queues = [WaitingQueue() for _ in range(nb_queues)]
         """The jobs that a policy sees: of each partition, or of all."""
-        self.hidden: list[Job] = []
-        """The jobs that have left a queue, since starts of others leave no room in a limit."""
         self._held: dict[int, str] = {}
         """The reasons of jobs that wait for outages, by number."""
+        self.limits = JobLimits(described)
         self._outages, self._partitions = outages, described.partitions
-        self._limits = JobLimits(described)
         self._leave: list[tuple[float, int, Job]] = []
         """A heap of the latest starts (seconds) of jobs that would run into an outage if later."""
         self._withheld: list[Job] = []
@@ -103,24 +101,22 @@ class Admission:
 
     def find_reason(self, job: Job) -> str | None:
         """Return why a job is held back, None if it is not."""
-        return self._held.get(job.number) or self._limits.explain(job)
+        return self._held.get(job.number) or self.limits.explain(job)
 
-    def may_change_by(self, now: float) -> bool:
-        """Tell whether a queue may change by ``now`` even without new jobs."""
+    def _may_change_by(self, now: float) -> bool:
         return bool(
-            self._limits.may_show_more
+            self.limits.changed
             or self._withheld
             or (self._come and self._come[0][0] <= now)
             or (self._leave and self._leave[0][0] < now)
         )
 
     def update(self, now: float, new: list[Job]) -> None:
-        """Add new jobs and jobs that are no longer held back, and remove jobs that now are.
-
-        Call it when there are new jobs, and whenever :meth:`may_change_by` is true.
-        """
+        """Add new jobs and jobs that are no longer held back, and remove jobs that now are."""
+        if not new and not self._may_change_by(now):
+            return
         self._let_back()
-        returned = self._limits.show_more()
+        returned = self.limits.show_more()
         while self._come and self._come[0][0] <= now:
             returned.append(heappop(self._come)[2])
         for job in self._leaving(now):
@@ -129,14 +125,14 @@ class Admission:
         for job in returned:
             self._enter(job, now)
         for job in new:
-            self._limits.add(job)
+            self.limits.add(job)
             self._enter(job, now)
 
     def _enter(self, job: Job, now: float) -> None:
         """Put a job into its queue if limits and outages allow it."""
         self._held.pop(job.number, None)
         queue = self.queue_of(job)
-        if self._limits.shows(job) and job not in queue and self._may_enter(job, now):
+        if self.limits.shows(job) and job not in queue and self._may_enter(job, now):
             queue.add(job)
 
     def _may_enter(self, job: Job, now: float) -> bool:
@@ -168,29 +164,25 @@ class Admission:
         self._hold(job, outage)
         self._withheld.append(job)
 
-    def start(self, job: Job) -> None:
-        """Remove a job that starts, and hide the jobs for which it leaves no room in a limit."""
+    def start(self, job: Job) -> list[Job]:
+        """Remove a job that starts; return the jobs that leave, since it takes their room."""
         self.queue_of(job).remove(job)
-        for other in self._limits.start(job):
-            if other in (queue := self.queue_of(other)):
-                queue.remove(other)
-                self.hidden.append(other)
-
-    def end(self, job: Job) -> None:
-        """Take note of a job that has ended, or waits again since its processors did not wake."""
-        self._limits.end(job)
+        hidden = [other for other in self.limits.start(job) if other in self.queue_of(other)]
+        for other in hidden:
+            self.queue_of(other).remove(other)
+        return hidden
 
     def forget(self, job: Job) -> None:
         """Remove a job that was withdrawn or rejected."""
         self.queue_of(job).discard(job)
         self._held.pop(job.number, None)
-        self._limits.remove(job)
+        self.limits.remove(job)
 
     def _let_back(self) -> None:
         """Put the withheld jobs back into their queues."""
         for job in self._withheld:
             self._held.pop(job.number, None)
-            if job.state is WAITING and self._limits.shows(job):
+            if job.state is WAITING and self.limits.shows(job):
                 self.queue_of(job).add(job)
         self._withheld = []
 

@@ -30,8 +30,7 @@ def adapt_to_partitions(
     first = make()
     if described is None:
         return first
-    limited = any(part.limits_users for part in described.partitions)
-    limited |= bool(described.outages or described.limits)
+    limited = described.outages or described.all_limits
     if not limited and (described.is_one or declares(first, "knows_partitions")):
         return first
     return Partitioned(make, first, described)
@@ -90,10 +89,10 @@ class Partitioned:
         new, self._seen = queue.since(self._seen), queue.nb_arrived
         parts = (machine,) if self._knows else machine.partitions
         admission = self._admission
-        if new or admission.may_change_by(now):
-            admission.update(now, new)
+        admission.update(now, new)
         lines = self._ordered
         while lines:
+            hidden: list[Job] = []
             for line in lines:
                 for decision in line.decisions(now, parts[line.place]):
                     if not isinstance(decision, Decision):
@@ -104,18 +103,13 @@ class Partitioned:
                             admission.forget(decision.job)
                     elif (start := self._placed(decision, now, line, machine)) is not None:
                         yield start
-                        admission.start(start.job)
-            lines = self._find_lines_again(now)
+                        hidden += admission.start(start.job)
+            for job in hidden:
+                self._line_of(job).report("job_hidden", now, job)
+            places = {self._line_of(job).place for job in hidden}  # where others may start now
+            lines = [line for line in self._ordered if line.place in places]
         if (change := self._outages.next_change) < inf and (len(queue) or _is_waking(now, machine)):
             yield CallMeLater(change)
-
-    def _find_lines_again(self, now: float) -> list[_Line]:
-        """Return the lines that have lost jobs to limits in this pass; report that to policies."""
-        hidden, self._admission.hidden = self._admission.hidden, []
-        for job in hidden:
-            self._line_of(job).report("job_hidden", now, job)
-        places = {self._line_of(job).place for job in hidden}
-        return [line for line in self._ordered if line.place in places]
 
     def _placed(self, start: Start, now: float, line: _Line, machine: Machine) -> Start | None:
         """Return a start on processors of the partition that stay available until the job ends.
@@ -171,7 +165,7 @@ class Partitioned:
 
     def job_ended(self, now: float, job: Job) -> None:
         """Pass the event on to the policy of the job's partition."""
-        self._admission.end(job)
+        self._admission.limits.end(job)
         self._line_of(job).report("job_ended", now, job)
 
     def job_withdrawn(self, now: float, job: Job) -> None:

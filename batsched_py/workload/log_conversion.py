@@ -73,7 +73,8 @@ def convert_log(
     notes += find_unused_in_log(log, described)
     profiles: dict[str, dict[str, Any]] = {}
     jobs = list(columns.jobs(rows, profiles, speed_factor))
-    _add_qos_names(jobs, log, described)
+    if described is not None and any(limit.of.startswith("qos:") for limit in described.limits):
+        _add_qos_names(jobs, log)
     give_homes(jobs, rows, log, rules.homes, sites)
     if rules.split is not None:
         jobs = split_jobs(jobs, rules.split, sites, notes)
@@ -91,17 +92,13 @@ def convert_log(
     )
 
 
-def _add_qos_names(
-    jobs: list[WorkloadJob], log: SwfLog, described: MachineDescription | None
-) -> None:
-    """Give jobs the names that the header of a log has for QOS, if there are limits of QOS."""
-    if described is None or not any(limit.of.startswith("qos:") for limit in described.limits):
-        return
+def _add_qos_names(jobs: list[WorkloadJob], log: SwfLog) -> None:
+    """Give jobs the names that the header of a log has for QOS."""
     queues = (value.partition(" ") for key, value in log.header if key == "Queue")
-    names = {number: name.strip() for number, _, name in queues if name}
+    names = {number: name.strip() for number, _, name in queues}
     for job in jobs:
-        if (number := str(job.extra.get(QOS))) in names:
-            job.extra[QOS_NAME] = names[number]
+        if name := names.get(str(job.extra.get(QOS))):
+            job.extra[QOS_NAME] = name
 
 
 def _used_rows(

@@ -12,7 +12,7 @@ from batsched_py.errors import UsageError
 from batsched_py.workload.held_resources import HeldResources
 from batsched_py.workload.logs.swf import Column, Mask, SwfLog
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.node_shares import GPUS
+from batsched_py.workload.node_shares import CHUNKS, GPUS, read_held
 from batsched_py.workload.workload import Workload
 
 
@@ -142,17 +142,15 @@ def _with_gpus_as_processors(workload: Workload, described: MachineDescription) 
     """
     places = [described.find_partition(job.extra).counts_gpus for job in workload.jobs]
     pairs = list(zip(workload.jobs, places, strict=True))
-    if not any(counts and GPUS in job.extra for job, counts in pairs):
+    if not any(counts and not job.extra.keys().isdisjoint((GPUS, CHUNKS)) for job, counts in pairs):
         return workload
     jobs = []
     for job, counts_gpus in pairs:
-        gpus = job.extra.get(GPUS) or 0
         if not counts_gpus:
             jobs.append(job)
-        elif gpus:
+        elif gpus := read_held(job.extra, GPUS, f"job {job.id}"):
             jobs.append(msgspec.structs.replace(job, size=gpus))
-    note = (
-        f"{len(pairs) - len(jobs)} jobs were dropped: they hold no GPU, and their partition counts "
-        "GPUs"
-    )
-    return msgspec.structs.replace(workload, jobs=jobs, notes=[*workload.notes, note])
+    notes = workload.notes.copy()
+    if nb := len(pairs) - len(jobs):
+        notes.append(f"{nb} jobs were dropped: they hold no GPU, and their partition counts GPUs")
+    return msgspec.structs.replace(workload, jobs=jobs, notes=notes)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet, to_text
-from batsched_py.workload.node_shares import GPUS, MEMORY, read_amount
+from batsched_py.workload.node_shares import GPUS, MEMORY, read_held
 
 if TYPE_CHECKING:
     from batsched_py.workload.processor_power import PowerGroups
@@ -78,20 +78,14 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
         )
 
     def count(self, resource: Resource, job: Any) -> int | None:
-        """Return what a job of this partition holds of a resource, None if it is unknown.
-
-        The job waits or is of a workload. Raises :class:`WorkloadError` for GPUs or memory that
-        are no number.
-        """
+        """Return what a job holds of a resource, None if unknown; raises :class:`WorkloadError`."""
         if resource == "jobs":
             return 1
         if resource == "processors" or (resource == "gpus" and self.counts_gpus):
             return int(job.size)
         if resource == "cpus":
             return None if self.counts_gpus else int(job.size) // self.unit * self.cores
-        field = GPUS if resource == "gpus" else MEMORY
-        known = job.extra.get(field) is not None
-        return read_amount(job.extra, field, 0, f"job {job.id}") if known else None
+        return read_held(job.extra, GPUS if resource == "gpus" else MEMORY, f"job {job.id}")
 
     @property
     def limits_users(self) -> bool:
@@ -100,13 +94,11 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
 
     @property
     def limit_of_users(self) -> Limit:
-        """The limits of the running jobs of a user as one limit."""
-        most: dict[Resource, int | None] = {
-            "jobs": self.max_running_jobs_per_user,
-            "processors": self.max_processors_per_user,
-        }
-        known = {resource: budget for resource, budget in most.items() if budget is not None}
-        return Limit(of=f"partition:{self.name}", per="user", most=known, in_order=True)
+        """The limits of the running jobs of a user as one limit, with no budgets if none."""
+        jobs, processors = self.max_running_jobs_per_user, self.max_processors_per_user
+        most: dict[Resource, int] = {} if jobs is None else {"jobs": jobs}
+        most |= {} if processors is None else {"processors": processors}
+        return Limit(of=f"partition:{self.name}", per="user", most=most, in_order=True)
 
 
 NO_LIMITS = Partition()
@@ -128,33 +120,22 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     def binds(self, job: Any, partition: str) -> bool:
         """Return whether a job in a partition, waiting or of a workload, counts."""
         kind, _, name = self.of.partition(":")
-        match kind:
-            case "partition":
-                return name == partition
-            case "user":
-                return bool(name == job.user)
-            case "account":
-                return name == str(job.extra.get(ACCOUNT, ""))
-            case "qos":
-                return name in (str(job.extra.get(QOS, "")), job.extra.get(QOS_NAME))
-        return True
-
-    def find_owner(self, job: Any) -> str:
-        """Return the user or account that has the budget of a job, ``""`` if all have one."""
-        if self.per == "user":
-            return str(job.user)
-        return str(job.extra.get(ACCOUNT, "")) if self.per == "account" else ""
+        if kind == "qos":
+            return name in (str(job.extra.get(QOS, "")), job.extra.get(QOS_NAME))
+        return name == (partition if kind == "partition" else find_owner(kind, job))
 
     def describe(self, resource: Resource) -> str:
-        """Return a budget in words."""
-        if self.in_order:
-            return "its user already runs as much as the partition allows"
+        """Return a budget in words, such as ``8 gpus per user of qos:gpu``."""
         unit = "MiB of memory" if resource == "memory" else resource
         per = "" if self.per == "all" else f" per {self.per}"
-        of = f" of {self.of}" if self.of else ""
-        return (
-            f"running jobs leave no room within the limit of {self.most[resource]} {unit}{per}{of}"
-        )
+        return f"{self.most[resource]} {unit}{per}{self.of and f' of {self.of}'}"
+
+
+def find_owner(kind: str, job: Any) -> str:
+    """Return the ``user`` or ``account`` of a job, ``""`` for another kind: all have one budget."""
+    if kind == "user":
+        return str(job.user)
+    return str(job.extra.get(ACCOUNT, "")) if kind == "account" else ""
 
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,6 +189,12 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def find_partition(self, extra: Mapping[str, Any]) -> Partition:
         """Return the partition of a job by its further fields."""
         return self.partitions[self.find_place(extra.get(PARTITION))]
+
+    @cached_property
+    def all_limits(self) -> tuple[Limit, ...]:
+        """The limits of partitions on the running jobs of a user, and :attr:`limits`."""
+        of_users = (part.limit_of_users for part in self.partitions if part.limits_users)
+        return (*of_users, *self.limits)
 
     def admits(self, job: Any) -> bool:
         """Return whether a job, with its place in ``partition``, may ever run by the limits."""

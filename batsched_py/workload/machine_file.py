@@ -86,21 +86,16 @@ class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown
 
 
 _Most = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+_NAMES = "qos:NAME, partition:NAME, account:NAME or user:NAME"
+_Whose = Annotated[
+    str, msgspec.Meta(pattern=r"^(qos|partition|account|user):.*\S", description=_NAMES)
+]
 
 
 class _LimitTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A table ``[[limits]]``."""
 
-    of: (
-        Annotated[
-            str,
-            msgspec.Meta(
-                pattern=r"^(qos|partition|account|user):.*\S",
-                description="qos:NAME, partition:NAME, account:NAME or user:NAME",
-            ),
-        ]
-        | None
-    ) = None
+    of: _Whose | None = None
     per: Literal["user", "account", "all"] = "all"
     gpus: _Most | None = None
     cpus: _Most | None = None
@@ -433,14 +428,11 @@ def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
 
 
 def _limit(where: str, table: _LimitTable, partitions: Sequence[Partition]) -> Limit:
-    most = {
-        resource: limit
-        for resource in get_args(Resource)
-        if (limit := getattr(table, resource, None)) is not None
-    }
+    values = {resource: getattr(table, resource, None) for resource in get_args(Resource)}
+    most = {resource: budget for resource, budget in values.items() if budget is not None}
     if not most:
         raise InputError(f"{where}: it limits nothing: expected gpus, cpus, memory or jobs")
-    kind, _, name = (table.of or "").partition(":")
+    kind, colon, name = (table.of or "").partition(":")
     name = name.strip()
     if kind == "partition":
         names = {str(part.number): part.name for part in partitions}
@@ -451,4 +443,4 @@ def _limit(where: str, table: _LimitTable, partitions: Sequence[Partition]) -> L
                 f"{', '.join(part.name for part in partitions)}"
             )
         name = names[name]
-    return Limit(of=f"{kind}:{name}" if kind else "", per=table.per, most=most)
+    return Limit(of=kind + colon + name, per=table.per, most=most)

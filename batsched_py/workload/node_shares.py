@@ -71,6 +71,17 @@ def read_shares(size: int, extra: Mapping[str, Any], biggest: Sequence[int], whe
     return Demand(shares, exclusive)
 
 
+def read_held(extra: Mapping[str, Any], name: str, where: str) -> int | None:
+    """Return the GPUs or MiB that a job holds in total, by its fields; None if they are unknown.
+
+    Raises :class:`WorkloadError`, which begins with ``where``.
+    """
+    if CHUNKS in extra:
+        shares = parse_chunks(extra[CHUNKS], where)
+        return sum(of.nodes * (of.gpus if name == GPUS else of.memory_mib) for of in shares)
+    return None if extra.get(name) is None else read_amount(extra, name, 0, where)
+
+
 def read_amount(extra: Mapping[str, Any], name: str, least: int, where: str) -> int:
     """Return a whole number among the fields of a job; raises :class:`WorkloadError`."""
     value = extra.get(name, least)

@@ -73,24 +73,19 @@ def find_unused_in_jobs(
                 f"{len(unknown)} jobs name a partition that the machine file does not have, such "
                 f"as {unknown[0]!r:.40}: they go to its first, {described.partitions[0].name}"
             )
-        notes += dict.fromkeys(_find_unused_limits(jobs, described))
+        notes += dict.fromkeys(_check_limits(jobs, described))
     return notes
 
 
-def _find_unused_limits(
-    jobs: Sequence[WorkloadJob], described: MachineDescription
-) -> Iterator[str]:
+def _check_limits(jobs: Sequence[WorkloadJob], machine: MachineDescription) -> Iterator[str]:
     """Give notes on limits that bind no job, and on jobs with unknown resources."""
-    parts = [described.find_partition(job.extra) for job in jobs if described.limits]
-    for limit in described.limits if jobs else ():
-        pairs = zip(jobs, parts, strict=True)
+    for limit in machine.limits:
+        pairs = ((job, machine.find_partition(job.extra)) for job in jobs)
         bound = [(job, part) for job, part in pairs if limit.binds(job, part.name)]
-        if not bound:
+        if jobs and not bound:
             yield f"no job is of {limit.of}, which the machine file limits"
         for resource in limit.most if bound else ():
             nb = sum(part.count(resource, job) is None for job, part in bound)
             if nb == len(bound) or (nb and resource != "gpus"):  # jobs without GPUs need not say so
-                yield (
-                    f"{nb} of {len(bound)} jobs that a limit binds have unknown {resource}: they "
-                    "count as 0"
-                )
+                of = f"{nb} of {len(bound)} jobs that a limit binds"
+                yield f"{of} have unknown {resource}: they count as 0"

@@ -15,7 +15,7 @@ Budget = tuple[Any, ...]
 class SlowLimits:
     """In place of ``JobLimits``; for limits without ``partition:``, of GPUs, cores and jobs."""
 
-    may_show_more = True
+    changed = True
 
     def __init__(self, described: MachineDescription) -> None:
         self._limits = described.limits

@@ -23,6 +23,11 @@ from batsched_py.schedulers.filler import Filler
 from batsched_py.schedulers.multifactor.multifactor import Multifactor
 from batsched_py.schedulers.partitioned import adapt_to_partitions
 from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import workload
+from batsched_py.workload.grid_sites import GridSites
+from batsched_py.workload.log_partitions import with_whole_nodes
+from batsched_py.workload.machine_description import find_owner
+from batsched_py.workload.unused_input import find_unused_in_jobs
 from helpers.partitions import entry, machine_of, partition
 from helpers.slow_limits import SlowLimits
 from helpers.withdrawn_jobs import run_withdrawing
@@ -108,6 +113,42 @@ def test_two_limits_at_once() -> None:
     text = limits(per="user", gpus=4) + limits(gpus=6)
     jobs = [of("u", 0, 3), of("v", 0, 4), of("v", 1, 3), of("u", 2, 2)]
     assert start_times(text, jobs) == [0, 11, 1, 10]
+
+
+@pytest.mark.parametrize(("limit", "seconds"), [("gpus", 10), ("memory", 10), ("cpus", 1)])
+def test_what_only_chunks_name_counts(limit: str, seconds: float) -> None:
+    chunks = {"chunks": "1:ncpus=1:ngpus=3:mem=3mb"}
+    jobs = [(J(0, 1, 10), chunks), (J(1, 1, 10), chunks)]
+    assert start_times(limits(**{limit: 5}), jobs) == [0, seconds]
+
+
+def test_a_partition_that_counts_gpus_counts_those_of_chunks() -> None:
+    text = entry("nodes", count=2, cores=8, gpus=4) + partition("a", unit="gpu")
+    fields = ({"chunks": "2:ncpus=4:ngpus=2"}, {"chunks": "1:ncpus=4"}, {"gpus": 3})
+    load = workload([J(0, 8, 10)] * 3, 16)
+    for job, more in zip(load.jobs, fields, strict=True):
+        job.extra |= more
+    counted = with_whole_nodes(load, machine_of(text))
+    assert [job.size for job in counted.jobs] == [4, 3]
+    assert counted.notes[-1].startswith("1 jobs were dropped: they hold no GPU")
+
+
+def test_notes_on_limits_that_bind_no_job() -> None:
+    described = machine_of(EIGHT + limits(of="qos:gup", gpus=1) + limits(memory=1))
+    load = workload([J(0, 1, 1)] * 2, 8)
+    load.jobs[0].extra |= {"queue": "gpu", "memory_mib": 1}
+    assert find_unused_in_jobs(
+        load.jobs,
+        "easy",
+        "rigid",
+        reads_reservations=False,
+        follows_dependencies=False,
+        sites=GridSites(),
+        described=described,
+    ) == [
+        "no job is of qos:gup, which the machine file limits",
+        "1 of 2 jobs that a limit binds have unknown memory: they count as 0",
+    ]
 
 
 def test_equal_jobs_are_seen_as_far_as_there_is_room() -> None:
@@ -196,7 +237,9 @@ def test_the_slow_twin_gives_the_same_schedule(make: Make, data: st.DataObject) 
                 if start is None or not start <= time < start + job.run:
                     continue
                 if limit.binds(waiting, fields["partition"]):
-                    held = used.setdefault(limit.find_owner(waiting), dict.fromkeys(limit.most, 0))
+                    held = used.setdefault(
+                        find_owner(limit.per, waiting), dict.fromkeys(limit.most, 0)
+                    )
                     for resource in held:
                         held[resource] += {"jobs": 1, "cpus": job.size}.get(
                             resource, fields["gpus"]
@@ -247,7 +290,7 @@ def test_five_thousand_equal_jobs_cost_microseconds_per_event() -> None:
                 admission.start(running[-1])
             ended = running.pop(0)
             ended.state = ENDED
-            admission.end(ended)
+            admission.limits.end(ended)
             admission.update(0.0, [])
         costs.append((process_time() - begin) / 80)
     assert max(costs) < 1e-3  # a pass over 5,000 jobs costs more

@@ -168,7 +168,6 @@ class Multifactor:
         self._left = True
 
     job_hidden = job_withdrawn
-    """Called when a limit of the machine leaves no room for a job, which may come back."""
 
     def _something_changed(self, left: bool, queue: WaitingQueue, machine: Machine) -> bool:
         """Tell whether a job may start that could not at the last backfilling."""
