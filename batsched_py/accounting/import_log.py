@@ -25,8 +25,6 @@ from batsched_py.accounting.machine_draft import (
 )
 from batsched_py.accounting.machine_use import MachineUse, measure_use
 from batsched_py.accounting.names import Pseudonyms
-from batsched_py.accounting.node_file import read_nodes
-from batsched_py.accounting.node_lists import make_chunks
 from batsched_py.accounting.records import Extras, JobRecord
 from batsched_py.accounting.resource_use import ResourceUse
 from batsched_py.accounting.seen_nodes import Run, SeenNodes
@@ -44,6 +42,8 @@ from batsched_py.units import HOUR
 from batsched_py.workload.logs.clock import parse_time_zone
 from batsched_py.workload.logs.swf import write_swf_to
 from batsched_py.workload.logs.swf_header import make_header_lines
+from batsched_py.workload.machine_file import read_node_sizes
+from batsched_py.workload.node_shares import make_chunks
 
 
 class ImportFiles(NamedTuple):
@@ -119,7 +119,7 @@ class _Import:
         pseudonyms = None if salt is None else Pseudonyms(salt)
         self.tally = Tally(skip_bad_lines=options.skip_bad_lines, show_values=salt is None)
         self.rows = LogRows(self.tally, pseudonyms, job_names=options.job_names, runs=options.runs)
-        self._site = {} if options.nodes is None else read_nodes(options.nodes)
+        self._site = {} if options.nodes is None else read_node_sizes(options.nodes)
         self._clock = SiteClock(options.zone_of_records, self.tally)
         self._partition = PLACE_OF[system.partitions]
         self._seen = SeenNodes({})
@@ -149,20 +149,21 @@ class _Import:
 
     def _hold_whole_nodes(self, job: JobRecord) -> None:
         """Let a job with exclusive nodes hold all of their cores and GPUs, by the file of nodes."""
+        held = job.extras
         try:
-            sizes = {name: self._site[name] for name in expand_nodes(job.node_names)}
+            names = expand_nodes(job.node_names)
+            memory = ceil(max(held.memory_mib, 0) / max(len(names), 1))
+            parts = {name: self._site[name]._replace(memory=memory) for name in names}
         except (KeyError, ValueError):
             return
-        cores, gpus = (sum(size[at] for size in sizes.values()) for at in (0, 1))
-        held = job.extras
-        if not sizes or held.cores >= cores:
+        cores, gpus = (sum(part[at] for part in parts.values()) for at in (0, 1))
+        has_less = held.cores < cores or held.gpus < gpus
+        if not has_less or held.cores > cores or held.gpus > gpus:
             return
         self.tally.noted[
             "jobs had exclusive nodes: they hold all cores and GPUs of these nodes"
         ] += 1
-        memory = ceil(max(held.memory_mib, 0) / len(sizes))
-        shares = {name: (size.cores, size.gpus, memory) for name, size in sizes.items()}
-        job.node_names, chunks = make_chunks(shares)
+        job.node_names, chunks = make_chunks(parts)
         job.extras = held._replace(cores=cores, gpus=gpus, chunks=chunks)
         if not self.options.in_nodes:
             job.allocated = cores
@@ -256,7 +257,8 @@ class _Import:
             )
         if self._site:
             yield from (f"{what} ({nb})" for what, nb in self._seen.site_notes().items() if nb)
-        yield from use.notes()
+        if use.has_resources and use.nb_without_nodes:
+            yield f"runs on unknown nodes, so that what binds is unknown ({use.nb_without_nodes})"
         yield from self.tally.notes()
 
     def _processors_rule(self, draft: MachineDraft) -> Iterator[str]:

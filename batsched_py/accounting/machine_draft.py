@@ -15,10 +15,10 @@ import msgspec
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME
 from batsched_py.accounting.machine_use import Gap, MachineUse
-from batsched_py.accounting.node_lists import fold_nodes
 from batsched_py.accounting.seen_nodes import SeenGroup, SeenNodes
 from batsched_py.accounting.sorted_records import Row
 from batsched_py.processors.sets import ProcessorSet, to_text
+from batsched_py.support.host_lists import fold_nodes
 from batsched_py.support.terminal_text import one_line
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.logs.clock import format_moment

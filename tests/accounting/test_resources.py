@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from batsched_py.accounting.import_log import import_log
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.accounting.node_lists import fold_nodes, make_chunks
 from batsched_py.accounting.resource_use import ResourceUse
 from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.accounting.systems.oar import Oar
@@ -23,13 +22,13 @@ from batsched_py.accounting.systems.pbs import Pbs, find_parts, find_requested_g
 from batsched_py.accounting.systems.slurm import Slurm
 from batsched_py.accounting.systems.slurm_resources import parse_gres, parse_tres
 from batsched_py.errors import InputError, UsageError
-from batsched_py.support.host_lists import expand_nodes
+from batsched_py.support.host_lists import expand_nodes, fold_nodes
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.held_resources import HeldResources
 from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.logs.swf import read_swf
 from batsched_py.workload.machine_file import read_machine
-from batsched_py.workload.node_shares import parse_chunks
+from batsched_py.workload.node_shares import NodeSize, make_chunks, parse_chunks
 from helpers.accounting_records import SLURM, sacct
 from helpers.calling import command
 from helpers.imports import Imported, imported
@@ -248,6 +247,7 @@ def test_older_forms_have_gpus_of_a_node(text: str, gpus: int, kind: str) -> Non
     [
         ("ReqGRES", {"ReqGRES": "gpu:2", "NNodes": 3}, "6", ""),
         ("ReqGRES|AllocGRES", {"ReqGRES": "gpu:2", "AllocGRES": "gpu:1"}, "1", ""),
+        ("ReqGRES|AllocGRES", {"ReqGRES": "gpu:2", "AllocGRES": "gpu:6", "NNodes": 3}, "6", ""),
         ("ReqMem", {"ReqMem": "2Gc", "AllocCPUS": 4}, "", "8192"),
         ("ReqMem", {"ReqMem": "3Gn", "NNodes": 2, "AllocCPUS": 7}, "", "6144"),
         ("ReqMem|ReqTRES", {"ReqMem": "3G", "ReqTRES": "cpu=4,node=1"}, "0", "3072"),
@@ -313,7 +313,7 @@ def test_requested_gpus_of_pbs(key: str, text: str, gpus: int) -> None:
     )
 )
 def test_nodes_and_chunks_come_back(shares: dict[str, tuple[int, int, int]]) -> None:
-    names, chunks = make_chunks(shares)
+    names, chunks = make_chunks({name: NodeSize(*share) for name, share in shares.items()})
     each = [share[1:] for share in parse_chunks(chunks, "") for _ in range(share.nodes)]
     assert dict(zip(names.split(","), each, strict=True)) == shares
     assert sorted(expand_nodes(fold_nodes(shares))) == sorted(shares)
