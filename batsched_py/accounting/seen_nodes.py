@@ -60,6 +60,8 @@ class SeenNodes:
         self._numbers: dict[str, int] = {}
         self._texts: dict[str, _Numbers] = {}
         """The numbers of the nodes of each text."""
+        self._totals: dict[str, tuple[float, float, float] | None] = {}
+        """Their cores, GPUs and memory."""
         self._nb_kept = 0
         self._partitions: list[set[int]] = []
         """Of each node."""
@@ -79,8 +81,8 @@ class SeenNodes:
         if text in self._texts:
             return self._texts[text]
         if self._nb_kept > _MOST_KEPT:
-            self._texts.clear()
-            self._seen.clear()
+            for known in (self._texts, self._totals, self._seen):
+                known.clear()
             self._nb_kept = 0
         try:
             names = expand_nodes(text)
@@ -171,9 +173,9 @@ class SeenNodes:
 
         None: the text is not a set of nodes.
         """
-        numbers = self._find(text)
-        if not len(numbers):
-            return None
-        sizes = self._sizes[numbers]
-        cores, gpus, memory = sizes.sum(axis=0).tolist()
-        return cores, gpus, memory if sizes[:, 2].all() else 0.0
+        if text not in self._totals:
+            sizes = self._sizes[self._find(text)]
+            cores, gpus, memory = sizes.sum(axis=0).tolist()
+            known = cores, gpus, memory if sizes[:, 2].all() else 0.0
+            self._totals[text] = known if len(sizes) else None
+        return self._totals[text]

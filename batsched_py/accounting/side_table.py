@@ -7,7 +7,6 @@ from functools import lru_cache
 from batsched_py.accounting.records import Extras
 from batsched_py.files.csv_text import protect_cell, quote_field
 from batsched_py.support.terminal_text import one_line
-from batsched_py.workload.logs.swf import UNKNOWN
 
 _COLUMNS = Extras._fields[: Extras._fields.index("ended_by") + 1]
 HEADER = ",".join(("job", *_COLUMNS)) + "\n"
@@ -20,15 +19,11 @@ def make_line(number: int, extras: Extras) -> str:
     """
     if extras.chunks and "+" not in extras.chunks:
         extras = extras._replace(chunks="")
-    return ",".join(map(_cell, (number, *extras[: len(_COLUMNS)]))) + "\n"
-
-
-def _cell(value: int | str) -> str:
-    if isinstance(value, int):
-        return "" if value == UNKNOWN else str(value)
-    return _quoted(value) if value else ""
+    cells = (number, *extras[: len(_COLUMNS)])
+    texts = [_quote(cell) if isinstance(cell, str) else str(cell) for cell in cells]
+    return ",".join("" if text == "-1" else text for text in texts) + "\n"
 
 
 @lru_cache(1024)
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return quote_field(protect_cell(one_line(text)))
