@@ -7,7 +7,7 @@ the number of users, of nodes, of jobs that run at once, and of jobs that ran mo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from math import ceil, inf
@@ -25,16 +25,15 @@ from batsched_py.accounting.machine_draft import (
 )
 from batsched_py.accounting.machine_use import MachineUse, measure_use
 from batsched_py.accounting.names import Pseudonyms
-from batsched_py.accounting.records import Extras, JobRecord
+from batsched_py.accounting.records import HEADER, Extras, JobRecord
 from batsched_py.accounting.resource_use import ResourceUse
 from batsched_py.accounting.seen_nodes import Run, SeenNodes
-from batsched_py.accounting.side_table import HEADER, make_line
 from batsched_py.accounting.site_time import SiteClock
-from batsched_py.accounting.sorted_records import Row, SortedRows
+from batsched_py.accounting.sorted_records import SortedRows
 from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
 from batsched_py.accounting.tally import Tally
 from batsched_py.errors import InputError, UsageError
-from batsched_py.files.csv_text import csv_of_rows
+from batsched_py.files.csv_text import csv_of_rows, make_csv_line
 from batsched_py.files.readers import STANDARD_INPUT, read_text
 from batsched_py.files.writers import encode_lines, keep_inputs, make_folder_of, whole_file
 from batsched_py.support.host_lists import MOST_NODES, expand_nodes
@@ -186,16 +185,12 @@ class _Import:
                 self._partitions[partition].add(row)
                 runs.add((row[START], end, size, partition, row[0], row[NODE_NAMES], row[EXTRAS]))
         self.rows.count_repeated(nb_runs)
-        self._use = measure_use(self._seeing(runs), self.options.outage_hours * HOUR)
+        seen_runs = map(self._seen.see, map(Run._make, runs))
+        self._use = measure_use(seen_runs, self.options.outage_hours * HOUR)
         draft = self._draft()
         use = ResourceUse(map(Run._make, runs), self._seen)
         draft.resources = table if use.has_resources and not self.options.in_nodes else ""
         return Imported(nb_runs - fewer, list(self._notes(draft, use)), draft, use)
-
-    def _seeing(self, runs: Iterable[Row]) -> Iterator[Run]:
-        for run in map(Run._make, runs):
-            self._seen.see(run)
-            yield run
 
     def lines(self, table: IO[str]) -> Iterator[list[int]]:
         """Return the lines of the log; while they are gone through, the ``table`` is written.
@@ -208,9 +203,9 @@ class _Import:
             if self._site or 0 < held.requested_cores < held.cores:
                 all_cores = (self._seen.capacity(nodes) or (inf,))[0]
                 held = held._replace(exclusive="1") if held.cores >= all_cores else held
-            table.write(make_line(number, held))
+            table.write(make_csv_line(held.cells(number)))
 
-        table.write(HEADER)
+        table.write(make_csv_line(HEADER))
         return self.rows.log_lines(write)
 
     def _draft(self) -> MachineDraft:

@@ -20,7 +20,7 @@ def link_runs(rows: Iterable[Row], mode: str, tally: Tally) -> tuple[SortedRows,
     """Return each run of jobs that may have run more than once, and the one row of each job.
 
     ``rows`` are in any order. That of a job is from the first submission to the last run, or with
-    the sum of its runs from the first start, by the ``mode``; there is none if each run is a job.
+    the sum of its runs from the first start, by the ``mode``; or each run is a job.
     """
     by_number, runs, jobs = SortedRows(), SortedRows(), SortedRows()
     for row in rows:
@@ -34,25 +34,23 @@ def link_runs(rows: Iterable[Row], mode: str, tally: Tally) -> tuple[SortedRows,
             ran = [row for row in chain if row[START] >= 0]
             gpu_hours += sum(row[RUN_TIME] * max(row[EXTRAS].gpus, 0) for row in ran[:-1]) / HOUR
             lost_wait += sum(row[START] - row[SUBMIT] for row in ran[1:])
-            length = sum(row[RUN_TIME] for row in ran)
-            extras = first[EXTRAS]._replace(ended_by=last[EXTRAS].ended_by)
-            merged = (*first[:RUN_TIME], length, *first[RUN_TIME + 1 : STATUS], last[STATUS])
-            merged = (*merged, *first[STATUS + 1 : EXTRAS], extras)
-            jobs.add((first[SUBMIT], *last[1:]) if mode == LAST else merged)
-        what = "each run is a job" if mode == KEEP else "their runs are one job"
-        for nb, text in (
-            (len(chain) if len(chain) > 1 else 0, f"runs of jobs that ran more than once: {what}"),
-            (last[EXTRAS].ended_by == "preempted", _CANCELLED),
-            (len(chain) == 1 and first[EXTRAS].restarts > 0, _MISSING),
-        ):
-            if nb:
-                tally.noted[text] += nb
+            merged = list(first)
+            merged[RUN_TIME], merged[STATUS] = sum(row[RUN_TIME] for row in ran), last[STATUS]
+            merged[EXTRAS] = first[EXTRAS]._replace(ended_by=last[EXTRAS].ended_by)
+            jobs.add((first[SUBMIT], *last[1:]) if mode == LAST else tuple(merged))
+        if len(chain) > 1:
+            what = "each run is a job" if mode == KEEP else "their runs are one job"
+            tally.noted[f"runs of jobs that ran more than once: {what}"] += len(chain)
+        elif first[EXTRAS].restarts:
+            tally.noted[_MISSING] += 1
+        if last[EXTRAS].ended_by == "preempted":
+            tally.noted[_CANCELLED] += 1
     if mode != KEEP and (nb := runs.nb_rows - jobs.nb_rows):
         what = f"earlier runs of jobs, with {gpu_hours:.4f} GPU-hours"
         if mode != LAST:
             what = f"later runs, which lengthen the first; waits of {lost_wait} s between are lost"
         tally.dropped[what] = nb
-    return runs, jobs
+    return runs, runs if mode == KEEP else jobs
 
 
 _CANCELLED = "jobs were preempted, and no later run has their number: cancelled by preemption"

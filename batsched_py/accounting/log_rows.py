@@ -81,9 +81,9 @@ class LogRows:
 
         Returns by how many the jobs are fewer than the runs.
         """
-        rows = (row for row in _runs(self._rows) if row[1:START] in self._again)
-        self._linked, jobs = link_runs(rows if self._again else (), self._mode, self._tally)
-        self._joined = self._linked if self._mode == KEEP else jobs
+        all_rows = _runs(self._rows) if self._again else ()
+        rows = (row for row in all_rows if row[1:START] in self._again)
+        self._linked, self._joined = link_runs(rows, self._mode, self._tally)
         return self._linked.nb_rows - self._joined.nb_rows
 
     def __iter__(self) -> Iterator[Row]:

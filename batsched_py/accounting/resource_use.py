@@ -36,14 +36,13 @@ class ResourceUse:
 
     def __init__(self, runs: Iterable[Run], seen: SeenNodes) -> None:
         self.rows = {kind: UseRow() for kind in (ALL, *_BINDING, _MORE, _SPECIAL)}
-        self.has_resources = self.has_gpus = False
+        self.has_resources = False
         """Whether a run had memory or GPUs, as far as records say."""
         self._seen = seen
         self.nb_without_nodes = 0
         """Runs whose nodes are unknown."""
         for run in runs:
             hours = (run.end - run.start) / HOUR
-            self.has_gpus |= run.held.gpus > 0
             self.has_resources |= run.held.gpus > 0 or run.held.memory_mib > 0
             for kind in self._kinds(run):
                 row = self.rows.setdefault(kind, UseRow())
@@ -54,18 +53,17 @@ class ResourceUse:
     def _kinds(self, run: Run) -> Iterator[str]:
         held = run.held
         yield ALL
-        if (capacity := self._seen.capacity(run.node_names)) is None:
-            self.nb_without_nodes += 1
-        else:
-            cores, gpus, memory = capacity
-            of_gpus = held.gpus / gpus if held.gpus > 0 and gpus else 0.0
-            of_cores = max(held.cores, 0) / cores
-            if memory and held.memory_mib / memory > max(of_gpus, of_cores):
+        if capacity := self._seen.capacity(run.node_names):
+            amounts = zip((held.cores, held.gpus, held.memory_mib), capacity, strict=True)
+            of_cores, of_gpus, of_memory = (max(has, 0) / of if of else 0 for has, of in amounts)
+            if of_memory > max(of_gpus, of_cores):
                 yield _BINDING[2]
             elif held.gpus > 0:
-                yield _BINDING[0 if of_gpus >= of_cores else 1]
-            if held.gpus == 0 and gpus:
+                yield _BINDING[of_gpus < of_cores]
+            if held.gpus == 0 and capacity[1]:
                 yield WITHOUT_GPU
+        else:
+            self.nb_without_nodes += 1
         if 0 < held.requested_cores < held.cores:
             yield _MORE
         if held.is_special:
@@ -80,8 +78,8 @@ class ResourceUse:
     def table(self) -> list[list[str]]:
         """Return the cells of a table: kind, runs, and hours as shares of all."""
         total = self.rows[ALL]
-        hours = _number(total.core_hours), _number(total.gpu_hours) if self.has_gpus else "-"
-        lines = [[ALL, str(total.runs), *hours]]
+        gpu_hours = _number(total.gpu_hours) if total.gpu_hours else "-"
+        lines = [[ALL, str(total.runs), _number(total.core_hours), gpu_hours]]
         for kind in sorted(list(self.rows)[1:], key=lambda kind: kind.startswith(_REASON)):
             row = self.rows[kind]
             of_gpus = "-" if kind == WITHOUT_GPU else _share(row.gpu_hours, total.gpu_hours)

@@ -96,11 +96,11 @@ class SeenNodes:
         self._texts[text] = np.array(found, dtype=np.intp)
         return self._texts[text]
 
-    def see(self, run: Run) -> None:
-        """Add a run. What ends at an instant is free for what starts at it."""
+    def see(self, run: Run) -> Run:
+        """Add and return a run. What ends at an instant is free for what starts at it."""
         numbers, held = self._find(run.node_names), run.held
         if not (nb := len(numbers)):
-            return
+            return run
         if (run.partition, run.node_names) not in self._seen:
             self._seen.add((run.partition, run.node_names))
             self._partitions += [set() for _ in range(len(self._numbers) - len(self._partitions))]
@@ -126,6 +126,7 @@ class SeenNodes:
         self._most[numbers] = np.maximum(self._most[numbers], self._held[numbers])
         self._nb_runs += 1
         heappush(self._running, (run.end, self._nb_runs, numbers, amounts))
+        return run
 
     def groups(self) -> list[SeenGroup]:
         """Return the nodes by their partitions and GPUs, or sizes of the site, in order of names.
