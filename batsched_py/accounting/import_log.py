@@ -25,7 +25,7 @@ from batsched_py.accounting.machine_draft import (
 )
 from batsched_py.accounting.machine_use import MachineUse, measure_use
 from batsched_py.accounting.names import Pseudonyms
-from batsched_py.accounting.records import HEADER, Extras, JobRecord
+from batsched_py.accounting.records import HEADER, JobRecord
 from batsched_py.accounting.resource_use import ResourceUse
 from batsched_py.accounting.seen_nodes import Run, SeenNodes
 from batsched_py.accounting.site_time import SiteClock
@@ -198,15 +198,14 @@ class _Import:
         A job that got all cores of its nodes, and more than it requested, had whole nodes; so had
         one that got all cores by the file of nodes.
         """
-
-        def write(number: int, nodes: str, held: Extras) -> None:
-            if self._site or 0 < held.requested_cores < held.cores:
-                all_cores = (self._seen.capacity(nodes) or (inf,))[0]
-                held = held._replace(exclusive="1") if held.cores >= all_cores else held
-            table.write(make_csv_line(held.cells(number)))
-
         table.write(make_csv_line(HEADER))
-        return self.rows.log_lines(write)
+        for line, nodes, held in self.rows.log_lines():
+            is_alone = False
+            if self._site or 0 < held.requested_cores < held.cores:
+                is_alone = held.cores >= (self._seen.capacity(nodes) or (inf,))[0]
+            cells = (held._replace(exclusive="1") if is_alone else held).cells(line[0])
+            table.write(make_csv_line(cells))
+            yield line
 
     def _draft(self) -> MachineDraft:
         names = self.rows.names[self.system.partitions]

@@ -12,8 +12,6 @@ from batsched_py.units import DAY, HOUR
 
 SUBMIT, START, RUN_TIME, STATUS, USER, NODE_NAMES, EXTRAS = 0, 4, 5, 12, 13, 20, 21
 """Places in a row, see :meth:`LogRows.add`."""
-_LATEST = DAY
-"""Seconds after a run within which the next one was submitted; later its number was used again."""
 
 
 def link_runs(rows: Iterable[Row], mode: str, tally: Tally) -> tuple[SortedRows, SortedRows]:
@@ -24,9 +22,9 @@ def link_runs(rows: Iterable[Row], mode: str, tally: Tally) -> tuple[SortedRows,
     """
     by_number, runs, jobs = SortedRows(), SortedRows(), SortedRows()
     for row in rows:
-        by_number.add((*row[1:START], row[SUBMIT], *row[START:]))
+        by_number.add((row[1:START], row))
     gpu_hours, lost_wait = 0.0, 0
-    for chain in _chains((row[3], *row[:3], *row[START:]) for row in by_number):
+    for chain in _chains(by_number):
         first, last = chain[0], chain[-1]
         for number, row in enumerate(chain, 1):
             runs.add((*row[:EXTRAS], row[EXTRAS]._replace(run=number, runs=len(chain))))
@@ -58,10 +56,10 @@ _MISSING = "runs of jobs whose earlier runs are not in the records (see --duplic
 
 
 def _chains(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield the runs of each job, in order, from rows that are sorted by numbers."""
-    for _, its in groupby(rows, key=lambda row: row[1:START]):
+    """Yield the runs of each job, in order, from its numbers and rows in ascending order."""
+    for _, its in groupby(rows, key=lambda each: each[0]):
         chain: list[Row] = []
-        for row in sorted(its, key=lambda row: (row[SUBMIT], row[START] < 0, row[START])):
+        for _, row in sorted(its, key=lambda each: (each[1][SUBMIT], each[1][START] < 0)):
             if chain and not _follows(row, chain[-1]):
                 yield chain
                 chain = []
@@ -70,8 +68,8 @@ def _chains(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _follows(row: Row, before: Row) -> bool:
-    """Return whether a run is the next one of the same job."""
+    """Return whether a run is the next one of the same job: after a day it is another job."""
     end = before[START] + before[RUN_TIME]
-    is_same: bool = row[USER] == before[USER] and row[SUBMIT] <= end + _LATEST
+    is_same: bool = row[USER] == before[USER] and row[SUBMIT] <= end + DAY
     is_later: bool = row[START] < 0 or row[START] >= end
     return is_same and is_later and before[START] >= 0

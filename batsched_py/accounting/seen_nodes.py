@@ -158,11 +158,11 @@ class SeenNodes:
     def site_notes(self) -> dict[str, int]:
         """Return how many nodes differ from the file of nodes, by how they do."""
         both = self._numbers.keys() & self._site.keys()
-        exceeded = 0
-        for name in both:
-            cores, gpus, memory, _ = self._seen_size([self._numbers[name]])
-            size = self._site[name]
-            exceeded += cores > size.cores or gpus > size.gpus or memory > size.memory > 0
+        pairs = [(self._seen_size([self._numbers[name]]), self._site[name]) for name in both]
+        exceeded = sum(
+            most[0] > size.cores or most[1] > size.gpus or most[2] > size.memory > 0
+            for most, size in pairs
+        )
         return {
             "nodes are not in the file of nodes: drafted as seen": len(self._numbers) - len(both),
             "nodes of the file had no job: left out of the draft": len(self._site) - len(both),

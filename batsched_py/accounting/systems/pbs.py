@@ -158,8 +158,8 @@ class Pbs(AccountingSystem):
             refuse(
                 "exec_host", fields.get("exec_host", ""), f"at most {MOST_PROCESSORS} processors"
             )
-        used = parse_count("ncpus", fields.get("resources_used.ncpus", "")) or UNKNOWN
-        allocated = self._count(cray.processors if cray else cpus or used, nodes)
+        used = cpus or parse_count("ncpus", fields.get("resources_used.ncpus", "")) or UNKNOWN
+        allocated = self._count(cray.processors if cray else used, nodes)
         job.requested = self._count(wanted, wanted_nodes)
         memory = parse_memory("mem", fields.get("Resource_List.mem", ""))
         job.requested_memory = divide_among(memory, max(job.requested, allocated))
@@ -167,7 +167,7 @@ class Pbs(AccountingSystem):
         wanted_gpus = find_requested_gpus(fields)
         wanted_memory = ceil(memory / 1024) if memory > 0 else UNKNOWN
         ran = job.start >= 0
-        if parts and "exec_vnode" in fields:
+        if "ncpus" in fields.get("exec_vnode", "") and parts:
             wanted_gpus = max(wanted_gpus, 0)
         else:
             gpus = wanted_gpus

@@ -272,9 +272,8 @@ class Slurm(AccountingSystem):
             "+" in fields["job_id"],
         ]
         held = allocated if ran and fields["allocated_tres"] not in NO_VALUES else requested
-        cpus = record.allocated if ran else wanted
-        if ran and self._options.in_nodes:
-            cpus = parse_count("AllocCPUS", fields["allocated_cpus"]) or UNKNOWN
+        cpus = parse_count("AllocCPUS", fields["allocated_cpus"]) or UNKNOWN
+        cpus = wanted if not ran else cpus if self._options.in_nodes else record.allocated
         if held.gpus >= 0 or not ran or gres.gpus <= 0:
             gres = held if held.gpus >= 0 else wanted_gres
         memory = UNKNOWN
