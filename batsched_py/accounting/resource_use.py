@@ -72,7 +72,7 @@ class ResourceUse:
             yield ENDS[held.ended_by]
         if held.reservation:
             yield "in reservations"
-        if held.reason:
+        if held.reason not in ("", "Priority", "Resources"):
             yield _REASON + one_line(held.reason)
 
     def table(self) -> list[list[str]]:
