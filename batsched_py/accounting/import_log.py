@@ -250,7 +250,7 @@ class _Import:
                 f"than {MOST_NODES:,} nodes ({self._seen.unread})"
             )
         if self._site:
-            yield from (f"{what} ({nb})" for what, nb in self._seen.site_notes().items() if nb)
+            yield from self._seen.site_notes()
         if use.has_resources and use.nb_without_nodes:
             yield f"runs on unknown nodes, so that what binds is unknown ({use.nb_without_nodes})"
         yield from self.tally.notes()

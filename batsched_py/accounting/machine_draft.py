@@ -185,8 +185,7 @@ def _seen_parts(
         group = NodeGroup("", len(names), cores, why=why)
         if not options.in_nodes:
             group.gpus, group.memory = size.gpus, size.memory
-        if not options.anonymise:
-            group.names = one_line(fold_nodes(names))
+        group.names = "" if options.anonymise else one_line(fold_nodes(names))
         for place in partitions & named.keys():
             named[place].has_shared_nodes |= is_shared or cores != named[place].most_of_node
         yield group, dict.fromkeys(partitions, len(names))

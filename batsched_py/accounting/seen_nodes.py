@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
 from math import inf
+from operator import gt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,19 +156,18 @@ class SeenNodes:
         most: list[int] = np.ceil(self._most[numbers].max(axis=0) - _ROUNDING).astype(int).tolist()
         return most
 
-    def site_notes(self) -> dict[str, int]:
-        """Return how many nodes differ from the file of nodes, by how they do."""
+    def site_notes(self) -> Iterator[str]:
+        """Yield how many nodes differ from the file of nodes, by how they do."""
         both = self._numbers.keys() & self._site.keys()
         pairs = [(self._seen_size([self._numbers[name]]), self._site[name]) for name in both]
-        exceeded = sum(
-            most[0] > size.cores or most[1] > size.gpus or most[2] > size.memory > 0
-            for most, size in pairs
-        )
-        return {
-            "nodes are not in the file of nodes: drafted as seen": len(self._numbers) - len(both),
-            "nodes of the file had no job: left out of the draft": len(self._site) - len(both),
-            "nodes had more held at once than the file says": exceeded,
-        }
+        over = sum(any(map(gt, most, (*size[:2], size.memory or inf))) for most, size in pairs)
+        for nb, what in (
+            (len(self._numbers) - len(both), "are not in the file of nodes: drafted as seen"),
+            (len(self._site) - len(both), "of the file had no job: left out of the draft"),
+            (over, "had more held at once than the file says"),
+        ):
+            if nb:
+                yield f"nodes {what} ({nb})"
 
     def capacity(self, text: str) -> tuple[float, float, float] | None:
         """Return cores, GPUs and memory (0: unknown) of nodes in total, once all are grouped.
