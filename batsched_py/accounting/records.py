@@ -61,10 +61,12 @@ class Extras(NamedTuple):
 
         Chunks are there only if its nodes held different amounts.
         """
-        held = self if "+" in self.chunks else self._replace(chunks="")
-        values = (job, *held[: len(HEADER) - 1])
-        texts = [protect_cell(one_line(it)) if isinstance(it, str) else str(it) for it in values]
-        return ["" if text == "-1" else text for text in texts]
+        held = self._replace(chunks="") if self.chunks and "+" not in self.chunks else self
+        cells = ["" if cell == UNKNOWN else cell for cell in (job, *held[: len(HEADER) - 1])]
+        return [
+            cell and protect_cell(one_line(cell)) if isinstance(cell, str) else str(cell)
+            for cell in cells
+        ]
 
 
 HEADER = ("job", *Extras._fields[: Extras._fields.index("ended_by") + 1])

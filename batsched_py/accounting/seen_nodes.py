@@ -117,14 +117,14 @@ class SeenNodes:
             _, _, its, amounts = heappop(self._running)
             self._held[its] -= amounts
         parts = parse_chunks(held.chunks, run.node_names) if "+" in held.chunks else ()
-        if sum(part.nodes for part in parts) == nb:
+        if parts and sum(part.nodes for part in parts) == nb:
             amounts = np.array([(*part, 1) for nodes, *part in parts for _ in range(nodes)])
         else:
             cores, memory = max(held.cores, 1) / nb, max(held.memory_mib, 0) / nb
             most_gpus = cores / self._cores_of_gpu if self._cores_of_gpu else inf
             amounts = np.array([cores, min(max(held.gpus, 0) / nb, most_gpus), memory, 1])
-        self._held[numbers] += amounts
-        self._most[numbers] = np.maximum(self._most[numbers], self._held[numbers])
+        self._held[numbers] = now = self._held[numbers] + amounts
+        self._most[numbers] = np.maximum(self._most[numbers], now)
         self._nb_runs += 1
         heappush(self._running, (run.end, self._nb_runs, numbers, amounts))
         return run

@@ -267,7 +267,10 @@ class Slurm(AccountingSystem):
         gres = parse_gres("AllocGRES", fields["allocated_gres"])
         wanted_gres = parse_gres("ReqGRES", fields["requested_gres"], max(nodes, 1))
         is_special = [
-            any(each.has_shards for each in (allocated, requested, gres, wanted_gres)),
+            allocated.has_shards
+            or requested.has_shards
+            or gres.has_shards
+            or wanted_gres.has_shards,
             allocated.has_licences or requested.has_licences,
             "+" in fields["job_id"],
         ]
