@@ -69,7 +69,7 @@ class SeenNodes:
         self._seen: set[tuple[int, str]] = set()
         self._held = self._most = np.zeros((0, 4))
         """Cores, GPUs, memory and jobs of each node, and of some to come."""
-        self._running: list[tuple[int, int, _Numbers, NDArray[Any]]] = []
+        self._running: list[tuple[int, int, Any, NDArray[Any]]] = []
         """End, a number, nodes and amounts of the runs that hold nodes."""
         self._nb_runs = 0
         self._sizes = np.zeros((0, 3))
@@ -123,10 +123,11 @@ class SeenNodes:
             cores, memory = max(held.cores, 1) / nb, max(held.memory_mib, 0) / nb
             most_gpus = cores / self._cores_of_gpu if self._cores_of_gpu else inf
             amounts = np.array([cores, min(max(held.gpus, 0) / nb, most_gpus), memory, 1])
-        self._held[numbers] = now = self._held[numbers] + amounts
-        self._most[numbers] = np.maximum(self._most[numbers], now)
+        places = numbers if nb > 1 else numbers[0]  # which is faster
+        self._held[places] = now = self._held[places] + amounts
+        self._most[places] = np.maximum(self._most[places], now)
         self._nb_runs += 1
-        heappush(self._running, (run.end, self._nb_runs, numbers, amounts))
+        heappush(self._running, (run.end, self._nb_runs, places, amounts))
         return run
 
     def groups(self) -> list[SeenGroup]:
