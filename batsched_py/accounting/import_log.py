@@ -156,8 +156,8 @@ class _Import:
         except (KeyError, ValueError):
             return
         cores, gpus = (sum(part[at] for part in parts.values()) for at in (0, 1))
-        has_less = held.cores < cores or held.gpus < gpus
-        if not has_less or held.cores > cores or held.gpus > gpus:
+        has_all = (held.cores, max(held.gpus, 0)) == (cores, gpus)
+        if not parts or has_all or held.cores > cores or held.gpus > gpus:
             return
         self.tally.noted[
             "jobs had exclusive nodes: they hold all cores and GPUs of these nodes"

@@ -44,9 +44,9 @@ def link_runs(rows: Iterable[Row], mode: str, tally: Tally) -> tuple[SortedRows,
         if last[EXTRAS].ended_by == "preempted":
             tally.noted[_CANCELLED] += 1
     if mode != KEEP and (nb := runs.nb_rows - jobs.nb_rows):
-        what = f"earlier runs of jobs, with {gpu_hours:.4f} GPU-hours"
+        what = "earlier runs of jobs" + f", with {gpu_hours:.4f} GPU-hours" * (gpu_hours > 0)
         if mode != LAST:
-            what = f"later runs, which lengthen the first; waits of {lost_wait} s between are lost"
+            what = f"later runs, added to the first; the {lost_wait} s of waits between are lost"
         tally.dropped[what] = nb
     return runs, runs if mode == KEEP else jobs
 

@@ -49,7 +49,7 @@ class LogRows:
         requested = job.requested
         if 0 < requested < job.allocated:
             self._tally.noted[
-                "jobs had more processors than they requested: the log has those as requested"
+                "jobs had more processors than they requested: these count as requested"
             ] += 1
             requested = job.allocated
         extras = job.extras

@@ -156,7 +156,7 @@ def draft_machine(
     if (missing := use.most - sum(counts)) > 0:
         cores = max(group.cores for group, _ in parts)
         count = ceil(missing / (1 if options.in_nodes else cores))
-        why = "guessed: more were in use at once than the nodes that the records name have"
+        why = "guessed: the named nodes have fewer processors than were in use at once"
         parts.append((NodeGroup("", count, cores, why=why), dict.fromkeys(named, count)))
         for partition in named.values():
             partition.has_shared_nodes = True
@@ -181,10 +181,9 @@ def _seen_parts(
     """Yield the groups of the nodes that the records name."""
     for names, partitions, size, is_shared, is_known in groups:
         cores = options.cores_per_node or (1 if options.in_nodes else size.cores)
-        why = "as in the file of nodes" if is_known else "the most that jobs held at once of a node"
+        why = "as in the file of nodes" if is_known else "the most that jobs held of a node at once"
         group = NodeGroup("", len(names), cores, why=why)
-        if not options.in_nodes:
-            group.gpus, group.memory = size.gpus, size.memory
+        group.gpus, group.memory = (0, 0) if options.in_nodes else size[1:]
         group.names = "" if options.anonymise else one_line(fold_nodes(names))
         for place in partitions & named.keys():
             named[place].has_shared_nodes |= is_shared or cores != named[place].most_of_node

@@ -348,7 +348,7 @@ def test_nodes_that_records_do_not_name(slurm: Importing, tmp_path: Path) -> Non
         (1, 32),
         (2, 64),
     ]
-    assert "guessed: more were in use" in done.machine
+    assert "guessed: the named nodes have fewer" in done.machine
     machine = read_machine(tmp_path / "out_machine.toml")
     assert machine.nb_processors == done.log.max_processors == 224
 

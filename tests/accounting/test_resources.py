@@ -391,6 +391,37 @@ def test_the_site_knows_better(tmp_path: Path) -> None:
     assert machine.nb_processors == done.log.max_processors == 8 + sizes[2][1] - 1
 
 
+def test_a_machine_file_has_sizes_of_nodes(tmp_path: Path) -> None:
+    """A corrected draft may be the file of nodes of the next import."""
+    first = imported(Slurm, tmp_path, GPU_JOBS)
+    text = first.machine.replace("cores = 4", "cores = 40")
+    second = imported(Slurm, tmp_path, GPU_JOBS, nodes=nodes_of(tmp_path, text))
+    assert [group.cores for group in second.draft.groups] == [40]
+    assert second.draft.groups[0].names == first.draft.groups[0].names == "g[1-2]"
+
+
+@pytest.mark.parametrize(("cores", "gpus", "held"), [(4, 2, "2"), (3, 2, "1"), (4, 0, "1")])
+def test_an_exclusive_job_holds_all_gpus(tmp_path: Path, cores: int, gpus: int, held: str) -> None:
+    """It has all cores already; a file with less than it held is not believed."""
+    text = f'[[nodes]]\nnames = "n1"\ncores = {cores}\ngpus = {gpus}\n'
+    job: Job = {"NodeList": "n1", "AllocTRES": "cpu=4,gres/gpu=1", "Exclusive": "1"}
+    imported(Slurm, tmp_path, sacct(job, header=TRES), nodes=nodes_of(tmp_path, text))
+    (row,) = table(tmp_path)
+    assert (row["cores"], row["gpus"]) == ("4", held)
+
+
+def test_what_is_printed_without_gpus_and_memory(tmp_path: Path) -> None:
+    """Only kinds of which there are runs; a wait for room is no reason."""
+    reasons = ("Priority", "Resources", "Dependency", "None")
+    jobs: list[Job] = [{"JobID": at, "Reason": reason} for at, reason in enumerate(reasons)]
+    (tmp_path / "records").write_text(sacct(*jobs, header=f"{SLURM}|Reason"))
+    done = import_log(Slurm, [str(tmp_path / "records")], tmp_path / "out.swf", ImportOptions())
+    assert done.use.table() == [
+        ["all", "4", "16", "-"],
+        ["last held back by Dependency", "1", "25%", "-"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -155,9 +155,8 @@ class Pbs(AccountingSystem):
         wanted = cray.processors if cray else find_requested_processors(fields)
         cpus, gpus, mebibytes = (sum(part[at] for part in parts.values()) for at in range(3))
         if cpus > MOST_PROCESSORS:
-            refuse(
-                "exec_host", fields.get("exec_host", ""), f"at most {MOST_PROCESSORS} processors"
-            )
+            hosts_text = fields.get("exec_host", "")
+            refuse("exec_host", hosts_text, f"at most {MOST_PROCESSORS} processors")
         used = cpus or parse_count("ncpus", fields.get("resources_used.ncpus", "")) or UNKNOWN
         allocated = self._count(cray.processors if cray else used, nodes)
         job.requested = self._count(wanted, wanted_nodes)
