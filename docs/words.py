@@ -24,7 +24,7 @@ PARTS = {
     "docs/index.md docs/install.md": 795,
     "docs/tutorials": 4690,
     "docs/concepts": 5530,
-    "docs/how-to": 18900,
+    "docs/how-to": 18750,
     "docs/reference": 22300,
     "docs/gallery.md": 500,
     "experiments/batsched_studies": 14700,

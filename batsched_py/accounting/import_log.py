@@ -7,7 +7,7 @@ the number of users, of nodes, of jobs that run at once, and of jobs that ran mo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from math import ceil, inf
@@ -25,18 +25,15 @@ from batsched_py.accounting.machine_draft import (
 )
 from batsched_py.accounting.machine_use import MachineUse, measure_use
 from batsched_py.accounting.names import Pseudonyms
-from batsched_py.accounting.node_file import read_nodes
-from batsched_py.accounting.node_lists import make_chunks
-from batsched_py.accounting.records import Extras, JobRecord
+from batsched_py.accounting.records import HEADER, JobRecord
 from batsched_py.accounting.resource_use import ResourceUse
 from batsched_py.accounting.seen_nodes import Run, SeenNodes
-from batsched_py.accounting.side_table import HEADER, make_line
 from batsched_py.accounting.site_time import SiteClock
-from batsched_py.accounting.sorted_records import Row, SortedRows
+from batsched_py.accounting.sorted_records import SortedRows
 from batsched_py.accounting.systems.accounting_system import AccountingSystem, RecordLines
 from batsched_py.accounting.tally import Tally
 from batsched_py.errors import InputError, UsageError
-from batsched_py.files.csv_text import csv_of_rows
+from batsched_py.files.csv_text import csv_of_rows, make_csv_line
 from batsched_py.files.readers import STANDARD_INPUT, read_text
 from batsched_py.files.writers import encode_lines, keep_inputs, make_folder_of, whole_file
 from batsched_py.support.host_lists import MOST_NODES, expand_nodes
@@ -44,6 +41,8 @@ from batsched_py.units import HOUR
 from batsched_py.workload.logs.clock import parse_time_zone
 from batsched_py.workload.logs.swf import write_swf_to
 from batsched_py.workload.logs.swf_header import make_header_lines
+from batsched_py.workload.machine_file import read_node_sizes
+from batsched_py.workload.node_shares import make_chunks
 
 
 class ImportFiles(NamedTuple):
@@ -119,7 +118,7 @@ class _Import:
         pseudonyms = None if salt is None else Pseudonyms(salt)
         self.tally = Tally(skip_bad_lines=options.skip_bad_lines, show_values=salt is None)
         self.rows = LogRows(self.tally, pseudonyms, job_names=options.job_names, runs=options.runs)
-        self._site = {} if options.nodes is None else read_nodes(options.nodes)
+        self._site = {} if options.nodes is None else read_node_sizes(options.nodes)
         self._clock = SiteClock(options.zone_of_records, self.tally)
         self._partition = PLACE_OF[system.partitions]
         self._seen = SeenNodes({})
@@ -149,20 +148,21 @@ class _Import:
 
     def _hold_whole_nodes(self, job: JobRecord) -> None:
         """Let a job with exclusive nodes hold all of their cores and GPUs, by the file of nodes."""
+        held = job.extras
         try:
-            sizes = {name: self._site[name] for name in expand_nodes(job.node_names)}
+            names = expand_nodes(job.node_names)
+            memory = ceil(max(held.memory_mib, 0) / max(len(names), 1))
+            parts = {name: self._site[name]._replace(memory=memory) for name in names}
         except (KeyError, ValueError):
             return
-        cores, gpus = (sum(size[at] for size in sizes.values()) for at in (0, 1))
-        held = job.extras
-        if not sizes or held.cores >= cores:
+        cores, gpus = (sum(part[at] for part in parts.values()) for at in (0, 1))
+        has_all = (held.cores, max(held.gpus, 0)) == (cores, gpus)
+        if not parts or has_all or held.cores > cores or held.gpus > gpus:
             return
         self.tally.noted[
             "jobs had exclusive nodes: they hold all cores and GPUs of these nodes"
         ] += 1
-        memory = ceil(max(held.memory_mib, 0) / len(sizes))
-        shares = {name: (size.cores, size.gpus, memory) for name, size in sizes.items()}
-        job.node_names, chunks = make_chunks(shares)
+        job.node_names, chunks = make_chunks(parts)
         job.extras = held._replace(cores=cores, gpus=gpus, chunks=chunks)
         if not self.options.in_nodes:
             job.allocated = cores
@@ -185,16 +185,12 @@ class _Import:
                 self._partitions[partition].add(row)
                 runs.add((row[START], end, size, partition, row[0], row[NODE_NAMES], row[EXTRAS]))
         self.rows.count_repeated(nb_runs)
-        self._use = measure_use(self._seeing(runs), self.options.outage_hours * HOUR)
+        seen_runs = map(self._seen.see, map(Run._make, runs))
+        self._use = measure_use(seen_runs, self.options.outage_hours * HOUR)
         draft = self._draft()
         use = ResourceUse(map(Run._make, runs), self._seen)
         draft.resources = table if use.has_resources and not self.options.in_nodes else ""
         return Imported(nb_runs - fewer, list(self._notes(draft, use)), draft, use)
-
-    def _seeing(self, runs: Iterable[Row]) -> Iterator[Run]:
-        for run in map(Run._make, runs):
-            self._seen.see(run)
-            yield run
 
     def lines(self, table: IO[str]) -> Iterator[list[int]]:
         """Return the lines of the log; while they are gone through, the ``table`` is written.
@@ -202,15 +198,14 @@ class _Import:
         A job that got all cores of its nodes, and more than it requested, had whole nodes; so had
         one that got all cores by the file of nodes.
         """
-
-        def write(number: int, nodes: str, held: Extras) -> None:
+        table.write(make_csv_line(HEADER))
+        for line, nodes, held in self.rows.log_lines():
+            is_alone = False
             if self._site or 0 < held.requested_cores < held.cores:
-                all_cores = (self._seen.capacity(nodes) or (inf,))[0]
-                held = held._replace(exclusive="1") if held.cores >= all_cores else held
-            table.write(make_line(number, held))
-
-        table.write(HEADER)
-        return self.rows.log_lines(write)
+                is_alone = held.cores >= (self._seen.capacity(nodes) or (inf,))[0]
+            cells = (held._replace(exclusive="1") if is_alone else held).cells(line[0])
+            table.write(make_csv_line(cells))
+            yield line
 
     def _draft(self) -> MachineDraft:
         names = self.rows.names[self.system.partitions]
@@ -255,8 +250,9 @@ class _Import:
                 f"than {MOST_NODES:,} nodes ({self._seen.unread})"
             )
         if self._site:
-            yield from (f"{what} ({nb})" for what, nb in self._seen.site_notes().items() if nb)
-        yield from use.notes()
+            yield from self._seen.site_notes()
+        if use.has_resources and use.nb_without_nodes:
+            yield f"runs on unknown nodes, so that what binds is unknown ({use.nb_without_nodes})"
         yield from self.tally.notes()
 
     def _processors_rule(self, draft: MachineDraft) -> Iterator[str]:

@@ -12,21 +12,19 @@ from batsched_py.units import DAY, HOUR
 
 SUBMIT, START, RUN_TIME, STATUS, USER, NODE_NAMES, EXTRAS = 0, 4, 5, 12, 13, 20, 21
 """Places in a row, see :meth:`LogRows.add`."""
-_LATEST = DAY
-"""Seconds after a run within which the next one was submitted; later its number was used again."""
 
 
 def link_runs(rows: Iterable[Row], mode: str, tally: Tally) -> tuple[SortedRows, SortedRows]:
     """Return each run of jobs that may have run more than once, and the one row of each job.
 
     ``rows`` are in any order. That of a job is from the first submission to the last run, or with
-    the sum of its runs from the first start, by the ``mode``; there is none if each run is a job.
+    the sum of its runs from the first start, by the ``mode``; or each run is a job.
     """
     by_number, runs, jobs = SortedRows(), SortedRows(), SortedRows()
     for row in rows:
-        by_number.add((*row[1:START], row[SUBMIT], *row[START:]))
+        by_number.add((row[1:START], row))
     gpu_hours, lost_wait = 0.0, 0
-    for chain in _chains((row[3], *row[:3], *row[START:]) for row in by_number):
+    for chain in _chains(by_number):
         first, last = chain[0], chain[-1]
         for number, row in enumerate(chain, 1):
             runs.add((*row[:EXTRAS], row[EXTRAS]._replace(run=number, runs=len(chain))))
@@ -34,25 +32,23 @@ def link_runs(rows: Iterable[Row], mode: str, tally: Tally) -> tuple[SortedRows,
             ran = [row for row in chain if row[START] >= 0]
             gpu_hours += sum(row[RUN_TIME] * max(row[EXTRAS].gpus, 0) for row in ran[:-1]) / HOUR
             lost_wait += sum(row[START] - row[SUBMIT] for row in ran[1:])
-            length = sum(row[RUN_TIME] for row in ran)
-            extras = first[EXTRAS]._replace(ended_by=last[EXTRAS].ended_by)
-            merged = (*first[:RUN_TIME], length, *first[RUN_TIME + 1 : STATUS], last[STATUS])
-            merged = (*merged, *first[STATUS + 1 : EXTRAS], extras)
-            jobs.add((first[SUBMIT], *last[1:]) if mode == LAST else merged)
-        what = "each run is a job" if mode == KEEP else "their runs are one job"
-        for nb, text in (
-            (len(chain) if len(chain) > 1 else 0, f"runs of jobs that ran more than once: {what}"),
-            (last[EXTRAS].ended_by == "preempted", _CANCELLED),
-            (len(chain) == 1 and first[EXTRAS].restarts > 0, _MISSING),
-        ):
-            if nb:
-                tally.noted[text] += nb
+            merged = list(first)
+            merged[RUN_TIME], merged[STATUS] = sum(row[RUN_TIME] for row in ran), last[STATUS]
+            merged[EXTRAS] = first[EXTRAS]._replace(ended_by=last[EXTRAS].ended_by)
+            jobs.add((first[SUBMIT], *last[1:]) if mode == LAST else tuple(merged))
+        if len(chain) > 1:
+            what = "each run is a job" if mode == KEEP else "their runs are one job"
+            tally.noted[f"runs of jobs that ran more than once: {what}"] += len(chain)
+        elif first[EXTRAS].restarts:
+            tally.noted[_MISSING] += 1
+        if last[EXTRAS].ended_by == "preempted":
+            tally.noted[_CANCELLED] += 1
     if mode != KEEP and (nb := runs.nb_rows - jobs.nb_rows):
-        what = f"earlier runs of jobs, with {gpu_hours:.4f} GPU-hours"
+        what = "earlier runs of jobs" + f", with {gpu_hours:.4f} GPU-hours" * (gpu_hours > 0)
         if mode != LAST:
-            what = f"later runs, which lengthen the first; waits of {lost_wait} s between are lost"
+            what = f"later runs, added to the first; the {lost_wait} s of waits between are lost"
         tally.dropped[what] = nb
-    return runs, jobs
+    return runs, runs if mode == KEEP else jobs
 
 
 _CANCELLED = "jobs were preempted, and no later run has their number: cancelled by preemption"
@@ -60,10 +56,10 @@ _MISSING = "runs of jobs whose earlier runs are not in the records (see --duplic
 
 
 def _chains(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield the runs of each job, in order, from rows that are sorted by numbers."""
-    for _, its in groupby(rows, key=lambda row: row[1:START]):
+    """Yield the runs of each job, in order, from its numbers and rows in ascending order."""
+    for _, its in groupby(rows, key=lambda each: each[0]):
         chain: list[Row] = []
-        for row in sorted(its, key=lambda row: (row[SUBMIT], row[START] < 0, row[START])):
+        for _, row in sorted(its, key=lambda each: (each[1][SUBMIT], each[1][START] < 0)):
             if chain and not _follows(row, chain[-1]):
                 yield chain
                 chain = []
@@ -72,8 +68,8 @@ def _chains(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _follows(row: Row, before: Row) -> bool:
-    """Return whether a run is the next one of the same job."""
+    """Return whether a run is the next one of the same job: after a day it is another job."""
     end = before[START] + before[RUN_TIME]
-    is_same: bool = row[USER] == before[USER] and row[SUBMIT] <= end + _LATEST
+    is_same: bool = row[USER] == before[USER] and row[SUBMIT] <= end + DAY
     is_later: bool = row[START] < 0 or row[START] >= end
     return is_same and is_later and before[START] >= 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush, merge
 from itertools import chain, pairwise
 
@@ -49,7 +49,7 @@ class LogRows:
         requested = job.requested
         if 0 < requested < job.allocated:
             self._tally.noted[
-                "jobs had more processors than they requested: the log has those as requested"
+                "jobs had more processors than they requested: these count as requested"
             ] += 1
             requested = job.allocated
         extras = job.extras
@@ -81,9 +81,9 @@ class LogRows:
 
         Returns by how many the jobs are fewer than the runs.
         """
-        rows = (row for row in _runs(self._rows) if row[1:START] in self._again)
-        self._linked, jobs = link_runs(rows if self._again else (), self._mode, self._tally)
-        self._joined = self._linked if self._mode == KEEP else jobs
+        all_rows = _runs(self._rows) if self._again else ()
+        rows = (row for row in all_rows if row[1:START] in self._again)
+        self._linked, self._joined = link_runs(rows, self._mode, self._tally)
         return self._linked.nb_rows - self._joined.nb_rows
 
     def __iter__(self) -> Iterator[Row]:
@@ -106,11 +106,11 @@ class LogRows:
         if repeated := self._rows.nb_rows - nb_rows:
             self._tally.dropped["repeated records, for example where exports overlap"] += repeated
 
-    def log_lines(self, write: Callable[[int, str, Extras], None]) -> Iterator[list[int]]:
-        """Yield the 18 fields of each job, numbered from 1; second 0 is the first submission.
+    def log_lines(self) -> Iterator[tuple[list[int], str, Extras]]:
+        """Yield the 18 fields of each job, the text of its nodes and its further values.
 
-        A later run of a job has the run before as its preceding job. ``write`` gets the number of
-        each job, the text of its nodes and its further values.
+        Jobs are numbered from 1; second 0 is the first submission. A later run of a job has the run
+        before as its preceding job.
         """
         numbers = [names.numbers() for names in self.names.values()]
         first: int | None = None
@@ -129,14 +129,14 @@ class LogRows:
                     think_time = max(0, submit - end)
                 if extras.run < extras.runs:
                     open_jobs[key] = (first_run, job_number, start + run_time)
-            write(job_number, nodes, extras._replace(first_run=first_run))
-            yield [
+            line = [
                 *(job_number, submit - first, left - submit if left >= 0 else UNKNOWN),
                 *(run_time, allocated, cpu, memory, requested, requested_time, requested_memory),
                 status,
                 *(of_field[place] for of_field, place in zip(numbers, places, strict=True)),
                 *(preceding, think_time),
             ]
+            yield line, nodes, extras._replace(first_run=first_run)
 
 
 def _runs(rows: Iterable[Row]) -> Iterator[Row]:

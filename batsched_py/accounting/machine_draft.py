@@ -15,10 +15,10 @@ import msgspec
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.log_rows import ALLOCATED, NODES, REQUESTED_TIME
 from batsched_py.accounting.machine_use import Gap, MachineUse
-from batsched_py.accounting.node_lists import fold_nodes
 from batsched_py.accounting.seen_nodes import SeenGroup, SeenNodes
 from batsched_py.accounting.sorted_records import Row
 from batsched_py.processors.sets import ProcessorSet, to_text
+from batsched_py.support.host_lists import fold_nodes
 from batsched_py.support.terminal_text import one_line
 from batsched_py.units import DAY, HOUR
 from batsched_py.workload.logs.clock import format_moment
@@ -156,7 +156,7 @@ def draft_machine(
     if (missing := use.most - sum(counts)) > 0:
         cores = max(group.cores for group, _ in parts)
         count = ceil(missing / (1 if options.in_nodes else cores))
-        why = "guessed: more were in use at once than the nodes that the records name have"
+        why = "guessed: the named nodes have fewer processors than were in use at once"
         parts.append((NodeGroup("", count, cores, why=why), dict.fromkeys(named, count)))
         for partition in named.values():
             partition.has_shared_nodes = True
@@ -181,12 +181,10 @@ def _seen_parts(
     """Yield the groups of the nodes that the records name."""
     for names, partitions, size, is_shared, is_known in groups:
         cores = options.cores_per_node or (1 if options.in_nodes else size.cores)
-        why = "as in the file of nodes" if is_known else "the most that jobs held at once of a node"
+        why = "as in the file of nodes" if is_known else "the most that jobs held of a node at once"
         group = NodeGroup("", len(names), cores, why=why)
-        if not options.in_nodes:
-            group.gpus, group.memory = size.gpus, size.memory
-        if not options.anonymise:
-            group.names = one_line(fold_nodes(names))
+        group.gpus, group.memory = (0, 0) if options.in_nodes else size[1:]
+        group.names = "" if options.anonymise else one_line(fold_nodes(names))
         for place in partitions & named.keys():
             named[place].has_shared_nodes |= is_shared or cores != named[place].most_of_node
         yield group, dict.fromkeys(partitions, len(names))

@@ -11,9 +11,11 @@ from typing import NamedTuple, NoReturn
 
 import msgspec
 
+from batsched_py.files.csv_text import protect_cell
 from batsched_py.options.durations import parse_slurm_time
 from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.support.json_values import quote
+from batsched_py.support.terminal_text import one_line
 from batsched_py.workload.logs.swf import UNKNOWN
 
 NO_VALUES = frozenset(("", "(null)", "NULL", r"\N", "None", "Unknown", "N/A", "n/a"))
@@ -37,7 +39,7 @@ class Extras(NamedTuple):
     gpus: int = UNKNOWN
     gpu_type: str = ""
     chunks: str = ""
-    """Parts of its nodes in their order, see :func:`~.node_lists.make_chunks`."""
+    """Parts of its nodes in their order, as PBS writes them."""
     exclusive: str = ""
     """``1`` if it had whole nodes."""
     requested_cores: int = UNKNOWN
@@ -53,6 +55,22 @@ class Extras(NamedTuple):
     runs: int = 1
     is_special: bool = False
     """Whether it held shards or licences, or was a component of a job."""
+
+    def cells(self, job: int) -> list[str]:
+        """Return its row in the table of resources, of the job with this number in the log.
+
+        Chunks are there only if its nodes held different amounts.
+        """
+        held = self._replace(chunks="") if self.chunks and "+" not in self.chunks else self
+        cells = ["" if cell == UNKNOWN else cell for cell in (job, *held[: len(HEADER) - 1])]
+        return [
+            cell and protect_cell(one_line(cell)) if isinstance(cell, str) else str(cell)
+            for cell in cells
+        ]
+
+
+HEADER = ("job", *Extras._fields[: Extras._fields.index("ended_by") + 1])
+"""The columns of the table of resources."""
 
 
 class JobRecord(msgspec.Struct, gc=False):

@@ -16,6 +16,7 @@ HEADINGS = ("of what ran", "runs", "core-hours", "GPU-hours")
 ALL, WITHOUT_GPU = "all", "no GPU on GPU nodes"
 _BINDING = ("GPUs bind", "cores bind on a GPU job", "memory binds", WITHOUT_GPU)
 _MORE, _SPECIAL = "more allocated than requested", "shards, licences, heterogeneous"
+_REASON = "last held back by "
 
 
 class UseRow(msgspec.Struct):
@@ -35,13 +36,13 @@ class ResourceUse:
 
     def __init__(self, runs: Iterable[Run], seen: SeenNodes) -> None:
         self.rows = {kind: UseRow() for kind in (ALL, *_BINDING, _MORE, _SPECIAL)}
-        self.has_resources = self.has_gpus = False
+        self.has_resources = False
         """Whether a run had memory or GPUs, as far as records say."""
         self._seen = seen
-        self._nb_without_nodes = 0
+        self.nb_without_nodes = 0
+        """Runs whose nodes are unknown."""
         for run in runs:
             hours = (run.end - run.start) / HOUR
-            self.has_gpus |= run.held.gpus > 0
             self.has_resources |= run.held.gpus > 0 or run.held.memory_mib > 0
             for kind in self._kinds(run):
                 row = self.rows.setdefault(kind, UseRow())
@@ -52,18 +53,17 @@ class ResourceUse:
     def _kinds(self, run: Run) -> Iterator[str]:
         held = run.held
         yield ALL
-        if (capacity := self._seen.capacity(run.node_names)) is None:
-            self._nb_without_nodes += 1
-        else:
-            cores, gpus, memory = capacity
-            of_gpus = held.gpus / gpus if held.gpus > 0 and gpus else 0.0
-            of_cores = max(held.cores, 0) / cores
-            if memory and held.memory_mib / memory > max(of_gpus, of_cores):
+        if capacity := self._seen.capacity(run.node_names):
+            amounts = zip((held.cores, held.gpus, held.memory_mib), capacity, strict=True)
+            of_cores, of_gpus, of_memory = (max(has, 0) / of if of else 0 for has, of in amounts)
+            if of_memory > max(of_gpus, of_cores):
                 yield _BINDING[2]
             elif held.gpus > 0:
-                yield _BINDING[0 if of_gpus >= of_cores else 1]
-            if held.gpus == 0 and gpus:
+                yield _BINDING[of_gpus < of_cores]
+            if held.gpus == 0 and capacity[1]:
                 yield WITHOUT_GPU
+        else:
+            self.nb_without_nodes += 1
         if 0 < held.requested_cores < held.cores:
             yield _MORE
         if held.is_special:
@@ -72,36 +72,28 @@ class ResourceUse:
             yield ENDS[held.ended_by]
         if held.reservation:
             yield "in reservations"
-        if held.reason:
-            yield f"last held back by {one_line(held.reason)}"
-
-    def _others(self) -> list[str]:
-        """Return the kinds of which a log has nothing."""
-        return sorted(list(self.rows)[len(_BINDING) + 3 :], key=lambda kind: "last held" in kind)
-
-    def notes(self) -> Iterator[str]:
-        """Yield a sentence for each kind of run of which a log has nothing."""
-        for kind in self._others():
-            row = self.rows[kind]
-            gpus = f" and {row.gpu_hours:.4f} GPU-hours" if self.has_gpus else ""
-            yield f"runs {kind}, with {row.core_hours:.4f} core-hours{gpus} ({row.runs})"
-        if self.has_resources and self._nb_without_nodes:
-            yield f"runs on unknown nodes, so that what binds is unknown ({self._nb_without_nodes})"
+        if held.reason not in ("", "Priority", "Resources"):
+            yield _REASON + one_line(held.reason)
 
     def table(self) -> list[list[str]]:
         """Return the cells of a table: kind, runs, and hours as shares of all."""
         total = self.rows[ALL]
-        hours = f"{total.core_hours:.6g}", f"{total.gpu_hours:.6g}" if self.has_gpus else "-"
-        lines = [[ALL, str(total.runs), *hours]]
-        for kind in [*_BINDING, _MORE, _SPECIAL, *self._others()]:
+        gpu_hours = _number(total.gpu_hours) if total.gpu_hours else "-"
+        lines = [[ALL, str(total.runs), _number(total.core_hours), gpu_hours]]
+        for kind in sorted(list(self.rows)[1:], key=lambda kind: kind.startswith(_REASON)):
             row = self.rows[kind]
-            cells = [kind, str(row.runs), _share(row.core_hours, total.core_hours)]
-            cells.append(_share(row.gpu_hours, total.gpu_hours) if kind != WITHOUT_GPU else "-")
-            is_unknown = kind in _BINDING and total.runs == self._nb_without_nodes
-            lines.append([kind, "-", "-", "-"] if is_unknown else cells)
+            of_gpus = "-" if kind == WITHOUT_GPU else _share(row.gpu_hours, total.gpu_hours)
+            cells = [str(row.runs), _share(row.core_hours, total.core_hours), of_gpus]
+            is_unknown = kind in _BINDING and total.runs == self.nb_without_nodes
+            if row.runs or self.has_resources:
+                lines.append([kind, *(["-"] * 3 if is_unknown else cells)])
         return lines
+
+
+def _number(hours: float) -> str:
+    return f"{hours:,.0f}" if hours >= 100 else f"{hours:.3g}"
 
 
 def _share(part: float, total: float) -> str:
     """Return a share in percent; "-" of nothing."""
-    return f"{part / total:.0%}" if total else "-"
+    return "-" if not total else "<1%" if 0 < part < total / 200 else f"{part / total:.0%}"

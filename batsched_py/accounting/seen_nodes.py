@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
 from math import inf
+from operator import gt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.accounting.node_file import NodeSize
 from batsched_py.accounting.records import Extras
 from batsched_py.support.host_lists import MOST_NODES, expand_nodes
 from batsched_py.support.natural_order import natural_key
-from batsched_py.workload.node_shares import parse_chunks
+from batsched_py.workload.node_shares import NodeSize, parse_chunks
 
 _MOST_KEPT = 1_000_000
 """Nodes in the sets of nodes that are kept to know them again."""
-_TOGETHER = 200_000
-"""Parts of nodes whose runs are gone through together."""
 _ROUNDING = 1e-3
 """What sums of fractions may be too large."""
-_Numbers = NDArray[Any]
+_Numbers = NDArray[np.intp]
 
 
 class Run(NamedTuple):
@@ -53,9 +52,8 @@ class SeenGroup(NamedTuple):
 class SeenNodes:
     """Collects nodes and what runs held of them, given in the order of their starts.
 
-    Memory grows with the nodes of the machine, and with the runs that run at once. ``site`` are
-    the sizes of nodes that are known. A job with fewer cores for a GPU than ``cores_of_gpu`` has a
-    part of it.
+    Memory grows with the runs that run at once. ``site`` are the sizes of nodes that are known. A
+    job with fewer cores for a GPU than ``cores_of_gpu`` has a part of it.
     """
 
     def __init__(self, site: Mapping[str, NodeSize], cores_of_gpu: float = 0) -> None:
@@ -63,16 +61,17 @@ class SeenNodes:
         self._numbers: dict[str, int] = {}
         self._texts: dict[str, _Numbers] = {}
         """The numbers of the nodes of each text."""
+        self._totals: dict[str, tuple[float, float, float] | None] = {}
+        """Their cores, GPUs and memory."""
         self._nb_kept = 0
-        self._of_partition: dict[int, set[int]] = defaultdict(set)
+        self._partitions: list[set[int]] = []
+        """Of each node."""
         self._seen: set[tuple[int, str]] = set()
         self._held = self._most = np.zeros((0, 4))
-        """Cores, GPUs, memory and jobs of each node."""
-        self._runs: list[tuple[Any, ...]] = []
-        """Start, end, nodes, and cores, GPUs and memory of each node."""
-        self._nb_parts = 0
-        self._running = np.zeros((0, 6))
-        """Node, end and amounts of the parts that are held after the runs gone through."""
+        """Cores, GPUs, memory and jobs of each node, and of some to come."""
+        self._running: list[tuple[int, int, Any, NDArray[Any]]] = []
+        """End, a number, nodes and amounts of the runs that hold nodes."""
+        self._nb_runs = 0
         self._sizes = np.zeros((0, 3))
         """Of each node, once all are grouped."""
         self.unread = 0
@@ -83,8 +82,8 @@ class SeenNodes:
         if text in self._texts:
             return self._texts[text]
         if self._nb_kept > _MOST_KEPT:
-            self._texts.clear()
-            self._seen.clear()
+            for known in (self._texts, self._totals, self._seen):
+                known.clear()
             self._nb_kept = 0
         try:
             names = expand_nodes(text)
@@ -98,60 +97,38 @@ class SeenNodes:
         self._texts[text] = np.array(found, dtype=np.intp)
         return self._texts[text]
 
-    def see(self, run: Run) -> None:
-        """Add a run."""
+    def see(self, run: Run) -> Run:
+        """Add and return a run. What ends at an instant is free for what starts at it."""
         numbers, held = self._find(run.node_names), run.held
         if not (nb := len(numbers)):
-            return
+            return run
         if (run.partition, run.node_names) not in self._seen:
             self._seen.add((run.partition, run.node_names))
-            self._of_partition[run.partition].update(numbers.tolist())
-        at = 0
-        if "+" in held.chunks:
-            for count, *part in parse_chunks(held.chunks, run.node_names):
-                self._runs.append((run.start, run.end, numbers[at : at + count], *part))
-                at += count
+            self._partitions += [set() for _ in range(len(self._numbers) - len(self._partitions))]
+            for number in numbers:
+                self._partitions[number].add(run.partition)
+            if (more := len(self._numbers) - len(self._held)) > 0:
+                room = np.zeros((max(more, len(self._held)), 4))
+                self._held, self._most = (
+                    np.append(self._held, room, 0),
+                    np.append(self._most, room, 0),
+                )
+        while self._running and self._running[0][0] <= run.start:
+            _, _, its, amounts = heappop(self._running)
+            self._held[its] -= amounts
+        parts = parse_chunks(held.chunks, run.node_names) if "+" in held.chunks else ()
+        if parts and sum(part.nodes for part in parts) == nb:
+            amounts = np.array([(*part, 1) for nodes, *part in parts for _ in range(nodes)])
         else:
             cores, memory = max(held.cores, 1) / nb, max(held.memory_mib, 0) / nb
             most_gpus = cores / self._cores_of_gpu if self._cores_of_gpu else inf
-            gpus = min(max(held.gpus, 0) / nb, most_gpus)
-            self._runs.append((run.start, run.end, numbers, cores, gpus, memory))
-        self._nb_parts += nb
-        if self._nb_parts > _TOGETHER:
-            self._sweep()
-
-    def _sweep(self) -> None:
-        """Go through the runs that were added, node by node, and note the most held at once.
-
-        What ends at an instant is free for what starts at it; a zero-length run is over before
-        the next run.
-        """
-        if not self._runs:
-            return
-        starts, ends, numbers, *amounts = zip(*self._runs, strict=True)
-        which = np.repeat(np.arange(len(starts)), [len(its) for its in numbers])
-        begins = np.array(starts)[which]
-        columns = [np.array(values)[which] for values in (ends, *amounts, np.ones(len(starts)))]
-        new = np.column_stack([np.concatenate(numbers), *columns])
-        parts = np.concatenate([self._running, new])
-        ranks = np.zeros(len(parts))
-        ranks[len(self._running) :] = np.where(begins < new[:, 1], 0, 2 * which + 2)
-        is_over = parts[:, 1] <= starts[-1]
-        over = parts[is_over]
-        self._running = parts[~is_over]
-        nodes = np.concatenate([new[:, 0], over[:, 0]]).astype(np.intp)
-        times = np.concatenate([begins, over[:, 1]])
-        order = np.lexsort((np.concatenate([2 * which + 1, ranks[is_over]]), times, nodes))
-        nodes, changes = nodes[order], np.concatenate([new[:, 2:], -over[:, 2:]])[order]
-        firsts = np.flatnonzero(np.diff(nodes, prepend=-1))
-        counts = np.diff(firsts, append=len(nodes))
-        room = np.zeros((len(self._numbers) - len(self._held), 4))
-        self._held, self._most = (np.concatenate([old, room]) for old in (self._held, self._most))
-        sums, its = changes.cumsum(axis=0), nodes[firsts]
-        levels = sums + np.repeat(self._held[its] - sums[firsts] + changes[firsts], counts, axis=0)
-        self._most[its] = np.maximum(self._most[its], np.maximum.reduceat(levels, firsts))
-        self._held[its] = levels[firsts + counts - 1]
-        self._runs, self._nb_parts = [], 0
+            amounts = np.array([cores, min(max(held.gpus, 0) / nb, most_gpus), memory, 1])
+        places = numbers if nb > 1 else numbers[0]  # which is faster
+        self._held[places] = now = self._held[places] + amounts
+        self._most[places] = np.maximum(self._most[places], now)
+        self._nb_runs += 1
+        heappush(self._running, (run.end, self._nb_runs, places, amounts))
+        return run
 
     def groups(self) -> list[SeenGroup]:
         """Return the nodes by their partitions and GPUs, or sizes of the site, in order of names.
@@ -159,17 +136,12 @@ class SeenNodes:
         Nodes of the same partitions are taken to be equal if the most GPUs held of them have the
         same next power of two, since records show what was used, and nodes have 1, 2, 4 or 8.
         """
-        self._sweep()
-        partitions: list[list[int]] = [[] for _ in self._numbers]
-        for place, numbers in self._of_partition.items():
-            for number in numbers:
-                partitions[number].append(place)
         groups: dict[tuple[frozenset[int], NodeSize | int], list[str]] = defaultdict(list)
         for name in sorted(self._numbers, key=natural_key):
             number = self._numbers[name]
-            most_gpus = self._seen_size([number])[1]
-            kind = self._site.get(name) or (most_gpus and 1 + (most_gpus - 1).bit_length())
-            groups[frozenset(partitions[number]), kind].append(name)
+            gpus = self._seen_size([number])[1]
+            kind = self._site.get(name) or (gpus and 1 + (gpus - 1).bit_length())
+            groups[frozenset(self._partitions[number]), kind].append(name)
         found = []
         self._sizes = np.zeros((len(self._numbers), 3))
         for (places, kind), names in groups.items():
@@ -185,28 +157,27 @@ class SeenNodes:
         most: list[int] = np.ceil(self._most[numbers].max(axis=0) - _ROUNDING).astype(int).tolist()
         return most
 
-    def site_notes(self) -> dict[str, int]:
-        """Return how many nodes differ from the file of nodes, by how they do."""
+    def site_notes(self) -> Iterator[str]:
+        """Yield how many nodes differ from the file of nodes, by how they do."""
         both = self._numbers.keys() & self._site.keys()
-        exceeded = 0
-        for name in both:
-            cores, gpus, memory, _ = self._seen_size([self._numbers[name]])
-            size = self._site[name]
-            exceeded += cores > size.cores or gpus > size.gpus or memory > size.memory > 0
-        return {
-            "nodes are not in the file of nodes: drafted as seen": len(self._numbers) - len(both),
-            "nodes of the file had no job: left out of the draft": len(self._site) - len(both),
-            "nodes had more held at once than the file says": exceeded,
-        }
+        pairs = [(self._seen_size([self._numbers[name]]), self._site[name]) for name in both]
+        over = sum(any(map(gt, most, (*size[:2], size.memory or inf))) for most, size in pairs)
+        for nb, what in (
+            (len(self._numbers) - len(both), "are not in the file of nodes: drafted as seen"),
+            (len(self._site) - len(both), "of the file had no job: left out of the draft"),
+            (over, "had more held at once than the file says"),
+        ):
+            if nb:
+                yield f"nodes {what} ({nb})"
 
     def capacity(self, text: str) -> tuple[float, float, float] | None:
         """Return cores, GPUs and memory (0: unknown) of nodes in total, once all are grouped.
 
         None: the text is not a set of nodes.
         """
-        numbers = self._find(text)
-        if not len(numbers):
-            return None
-        sizes = self._sizes[numbers]
-        cores, gpus, memory = sizes.sum(axis=0).tolist()
-        return cores, gpus, memory if sizes[:, 2].all() else 0.0
+        if text not in self._totals:
+            sizes = self._sizes[self._find(text)]
+            cores, gpus, memory = sizes.sum(axis=0).tolist()
+            known = cores, gpus, memory if sizes[:, 2].all() else 0.0
+            self._totals[text] = known if len(sizes) else None
+        return self._totals[text]

@@ -50,7 +50,7 @@ def quote_fields(texts: list[str]) -> list[str]:
 
 def make_csv_line(texts: Iterable[str]) -> str:
     """Return a line of CSV, with quotes around the fields that need them."""
-    return ",".join(map(quote_field, texts)) + "\n"
+    return ",".join(quote_fields([*texts])) + "\n"
 
 
 def make_csv_lines(*columns: list[str]) -> Iterator[str]:

@@ -1,10 +1,11 @@
-"""Reads lists of nodes such as ``gpu[01-04,7],login``, as Slurm writes them."""
+"""Reads and writes lists of nodes such as ``gpu[01-04,7],login``, as Slurm writes them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import product
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import groupby, product
 from math import prod
 
 MOST_NODES = 100_000
@@ -14,6 +15,8 @@ _LONGEST_NAME = 255
 _PART = re.compile(r"((?:[^\[\],]|\[[^\[\]]*\])+)(?:,|$)")
 _RANGES = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_LAST_NUMBER = re.compile(r"\d{1,9}(?=[^\d.]*(?:\.|$))", re.ASCII)
+"""Of a name, but for those of its domain."""
 
 
 def expand_nodes(text: str) -> list[str]:
@@ -66,3 +69,25 @@ def _numbers(ranges: str) -> list[str]:
         for first, last, width in _bounds(ranges)
         for number in range(first, last + 1)
     ]
+
+
+def fold_nodes(names: Iterable[str]) -> str:
+    """Return a list of nodes, with consecutive numbers as ranges.
+
+    >>> fold_nodes(["g01", "g02", "g04", "login", "n9.site"])
+    'g[01-02,04],login,n9.site'
+    """
+    numbers: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+    for name in names:
+        match = _LAST_NUMBER.search(name)
+        begin, end = match.span() if match else (len(name), len(name))
+        numbers[name[:begin], name[end:], end - begin].append(int(name[begin:end] or 0))
+    parts = []
+    for (before, after, width), values in numbers.items():
+        texts = []
+        for _, run in groupby(enumerate(sorted(values)), key=lambda pair: pair[1] - pair[0]):
+            consecutive = [f"{number:0{width}d}" for _, number in run]
+            texts.append("-".join(dict.fromkeys((consecutive[0], consecutive[-1]))))
+        listed = ",".join(texts) if width else ""
+        parts.append(f"{before}{listed if len(values) < 2 else f'[{listed}]'}{after}")
+    return ",".join(parts)

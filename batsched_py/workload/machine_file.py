@@ -38,6 +38,7 @@ from batsched_py.workload.machine_description import (
     Resource,
     Text,
 )
+from batsched_py.workload.node_shares import NodeSize
 from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
 
 _Time = Annotated[float, msgspec.Meta(ge=0, le=LATEST_TIME)]
@@ -69,6 +70,22 @@ class _NodeTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def nb(self) -> int:
         """The number of nodes."""
         return self.count or 0
+
+
+class _NamedNodeTable(_NodeTable, kw_only=True, forbid_unknown_fields=True):
+    """A table ``[[nodes]]`` of nodes with names and a known number of cores."""
+
+    names: Text
+    cores: Annotated[int, msgspec.Meta(ge=1, le=100_000)]
+
+
+class _NamedNodes(msgspec.Struct):
+    """The nodes of a machine file, without its other tables."""
+
+    nodes: Annotated[
+        list[_NamedNodeTable],
+        msgspec.Meta(min_length=1, description="at least one table [[nodes]]"),
+    ]
 
 
 class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -237,6 +254,27 @@ def read_machine(
         resources=None if file.resources is None else str(path.parent / file.resources),
         notes=tuple(notes),
     )
+
+
+def read_node_sizes(path: str) -> dict[str, NodeSize]:
+    """Return the size of each node by its name, from a machine file or its tables ``[[nodes]]``.
+
+    Raises :class:`UsageError` for a file that does not exist, and :class:`InputError`, naming table
+    and key, for tables that make no sense.
+    """
+    if not is_file(path):
+        raise UsageError(f"{parameter('nodes')} {path}: there is no such file")
+    sizes: dict[str, NodeSize] = {}
+    for number, table in enumerate(convert(read_toml(path), _NamedNodes, path).nodes, 1):
+        size = NodeSize(table.cores, table.gpus, table.memory or 0)
+        for name in expand_nodes(table.names):
+            if name in sizes:
+                raise InputError(
+                    f"{path}: nodes {number}: the node {name!r} is named twice: expected each "
+                    "node once"
+                )
+            sizes[name] = size
+    return sizes
 
 
 def _choose_units(path: str, file: _MachineFile, nodes: _Nodes, packs: bool) -> list[str]:

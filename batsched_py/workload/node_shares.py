@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from math import ceil
@@ -13,6 +14,14 @@ from batsched_py.support.json_values import is_integer, quote
 
 NODES, GPUS, MEMORY, CHUNKS, EXCLUSIVE = "nodes", "gpus", "memory_mib", "chunks", "exclusive"
 """Fields of a job: numbers of nodes, GPUs and MiB in total, parts of nodes, whether whole nodes."""
+
+
+class NodeSize(NamedTuple):
+    """The cores, GPUs and memory (MiB, 0 if unknown) of a node, or of a job's part of it."""
+
+    cores: int
+    gpus: int = 0
+    memory: int = 0
 
 
 class Share(NamedTuple):
@@ -124,3 +133,23 @@ def _chunk(text: str) -> Share:
     if share.nodes < 1 or share.cores < 1 or share.gpus < 0:
         raise ValueError
     return share
+
+
+def make_chunks(parts: Mapping[str, NodeSize]) -> tuple[str, str]:
+    """Return the nodes of a job, and its parts of them as chunks.
+
+    The nodes of which it has most come first. There are no chunks if it has no cores of a node.
+
+    >>> make_chunks({"a": NodeSize(4, 1, 2048), "b": NodeSize(8), "c": NodeSize(4, 1, 2048)})
+    ('b,a,c', '2:ncpus=4:ngpus=1:mem=2gb+1:ncpus=8')
+    """
+    nodes: dict[NodeSize, list[str]] = defaultdict(list)
+    for name, part in parts.items():
+        nodes[part].append(name)
+    chunks = []
+    for (cores, gpus, memory), names in nodes.items():
+        unit = f"{memory}mb" if memory % 1024 else f"{memory // 1024}gb"
+        chunk = f"{len(names)}:ncpus={cores}" + f":ngpus={gpus}" * (gpus > 0)
+        chunks.append(chunk + f":mem={unit}" * (memory > 0))
+    ordered = ",".join(name for part in sorted(nodes, reverse=True) for name in nodes[part])
+    return ordered, "+".join(chunks) if all(part.cores > 0 for part in nodes) else ""

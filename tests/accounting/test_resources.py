@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from batsched_py.accounting.import_log import import_log
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.accounting.node_lists import fold_nodes, make_chunks
 from batsched_py.accounting.resource_use import ResourceUse
 from batsched_py.accounting.systems.accounting_system import AccountingSystem
 from batsched_py.accounting.systems.oar import Oar
@@ -23,13 +22,13 @@ from batsched_py.accounting.systems.pbs import Pbs, find_parts, find_requested_g
 from batsched_py.accounting.systems.slurm import Slurm
 from batsched_py.accounting.systems.slurm_resources import parse_gres, parse_tres
 from batsched_py.errors import InputError, UsageError
-from batsched_py.support.host_lists import expand_nodes
+from batsched_py.support.host_lists import expand_nodes, fold_nodes
 from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.held_resources import HeldResources
 from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.logs.swf import read_swf
 from batsched_py.workload.machine_file import read_machine
-from batsched_py.workload.node_shares import parse_chunks
+from batsched_py.workload.node_shares import NodeSize, make_chunks, parse_chunks
 from helpers.accounting_records import SLURM, sacct
 from helpers.calling import command
 from helpers.imports import Imported, imported
@@ -248,6 +247,7 @@ def test_older_forms_have_gpus_of_a_node(text: str, gpus: int, kind: str) -> Non
     [
         ("ReqGRES", {"ReqGRES": "gpu:2", "NNodes": 3}, "6", ""),
         ("ReqGRES|AllocGRES", {"ReqGRES": "gpu:2", "AllocGRES": "gpu:1"}, "1", ""),
+        ("ReqGRES|AllocGRES", {"ReqGRES": "gpu:2", "AllocGRES": "gpu:6", "NNodes": 3}, "6", ""),
         ("ReqMem", {"ReqMem": "2Gc", "AllocCPUS": 4}, "", "8192"),
         ("ReqMem", {"ReqMem": "3Gn", "NNodes": 2, "AllocCPUS": 7}, "", "6144"),
         ("ReqMem|ReqTRES", {"ReqMem": "3G", "ReqTRES": "cpu=4,node=1"}, "0", "3072"),
@@ -313,7 +313,7 @@ def test_requested_gpus_of_pbs(key: str, text: str, gpus: int) -> None:
     )
 )
 def test_nodes_and_chunks_come_back(shares: dict[str, tuple[int, int, int]]) -> None:
-    names, chunks = make_chunks(shares)
+    names, chunks = make_chunks({name: NodeSize(*share) for name, share in shares.items()})
     each = [share[1:] for share in parse_chunks(chunks, "") for _ in range(share.nodes)]
     assert dict(zip(names.split(","), each, strict=True)) == shares
     assert sorted(expand_nodes(fold_nodes(shares))) == sorted(shares)
@@ -389,6 +389,37 @@ def test_the_site_knows_better(tmp_path: Path) -> None:
     assert done.noted("more held at once than the file says (1)")
     machine = read_machine(tmp_path / "out_machine.toml")
     assert machine.nb_processors == done.log.max_processors == 8 + sizes[2][1] - 1
+
+
+def test_a_machine_file_has_sizes_of_nodes(tmp_path: Path) -> None:
+    """A corrected draft may be the file of nodes of the next import."""
+    first = imported(Slurm, tmp_path, GPU_JOBS)
+    text = first.machine.replace("cores = 4", "cores = 40")
+    second = imported(Slurm, tmp_path, GPU_JOBS, nodes=nodes_of(tmp_path, text))
+    assert [group.cores for group in second.draft.groups] == [40]
+    assert second.draft.groups[0].names == first.draft.groups[0].names == "g[1-2]"
+
+
+@pytest.mark.parametrize(("cores", "gpus", "held"), [(4, 2, "2"), (3, 2, "1"), (4, 0, "1")])
+def test_an_exclusive_job_holds_all_gpus(tmp_path: Path, cores: int, gpus: int, held: str) -> None:
+    """It has all cores already; a file with less than it held is not believed."""
+    text = f'[[nodes]]\nnames = "n1"\ncores = {cores}\ngpus = {gpus}\n'
+    job: Job = {"NodeList": "n1", "AllocTRES": "cpu=4,gres/gpu=1", "Exclusive": "1"}
+    imported(Slurm, tmp_path, sacct(job, header=TRES), nodes=nodes_of(tmp_path, text))
+    (row,) = table(tmp_path)
+    assert (row["cores"], row["gpus"]) == ("4", held)
+
+
+def test_what_is_printed_without_gpus_and_memory(tmp_path: Path) -> None:
+    """Only kinds of which there are runs; a wait for room is no reason."""
+    reasons = ("Priority", "Resources", "Dependency", "None")
+    jobs: list[Job] = [{"JobID": at, "Reason": reason} for at, reason in enumerate(reasons)]
+    (tmp_path / "records").write_text(sacct(*jobs, header=f"{SLURM}|Reason"))
+    done = import_log(Slurm, [str(tmp_path / "records")], tmp_path / "out.swf", ImportOptions())
+    assert done.use.table() == [
+        ["all", "4", "16", "-"],
+        ["last held back by Dependency", "1", "25%", "-"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -215,9 +215,9 @@ class Oar(AccountingSystem):
             job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
             job.node_names = ",".join(fields["hosts"].split())
         gpus = parse_count("nb_gpus", fields["gpus"]) if job.start >= 0 else UNKNOWN
-        cores = parse_count("nb_resources", fields["resources"])
-        if not self._options.in_nodes:
-            cores = allocated if job.start >= 0 else requested
+        cores = allocated if job.start >= 0 else requested
+        if self._options.in_nodes:
+            cores = parse_count("nb_resources", fields["resources"])
         job.extras = job.extras._replace(
             id=fields["job_id"],
             cores=cores or UNKNOWN,

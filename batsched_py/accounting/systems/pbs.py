@@ -8,13 +8,12 @@ pbs_resources(7B) of PBS Professional.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from math import ceil
 from typing import NamedTuple
 
 from batsched_py.accounting.import_options import ImportOptions
-from batsched_py.accounting.node_lists import make_chunks
 from batsched_py.accounting.records import (
     Extras,
     JobRecord,
@@ -34,12 +33,12 @@ from batsched_py.processors.sets import MOST_PROCESSORS
 from batsched_py.support.terminal_text import one_line
 from batsched_py.units import MINUTE
 from batsched_py.workload.logs.swf import COMPLETED, FAILED, SHOWN_LINES, UNKNOWN
+from batsched_py.workload.node_shares import NodeSize, make_chunks
 
 _LINE = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]{1,2});([^;]*);(.*)", re.ASCII)
 _ID = re.compile(r"(\d{1,15})(?:\[(\d{1,15})\]|(\[\])|-(\d{1,15}))?(?:\.([^.]*).*)?", re.ASCII)
 _EXIT = re.compile(r"-?\d{1,9}", re.ASCII)
 _KEY = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
-_CPUS = re.compile(r"[:+(]ncpus=(\d{1,8})", re.ASCII)
 _SLOTS = re.compile(r"(\d{1,8})(?:-(\d{1,8})|\*(\d{1,8}))?", re.ASCII)
 _CHUNK_CPUS = re.compile(r"(?:^|:)(?:ncpus|ppn)=(\d{1,8})(?=:|$)", re.ASCII)
 _CHUNK_GPUS = re.compile(r"(?:^|:)(?:ngpus|naccelerators|gpus)=(\d{1,8})(?=:|$)", re.ASCII)
@@ -151,20 +150,23 @@ class Pbs(AccountingSystem):
         hosts = parse_hosts(fields["exec_host"]) if fields.get("exec_host") and not cray else {}
         wanted_nodes = parse_count("nodect", fields.get("Resource_List.nodect", "")) or UNKNOWN
         wanted_nodes = cray.nodes if cray else wanted_nodes
-        nodes = len(hosts) or wanted_nodes
-        job.requested = wanted = cray.processors if cray else find_requested_processors(fields)
-        allocated = cray.processors if cray else find_allocated_processors(fields, hosts)
-        allocated = self._count(allocated, nodes)
-        job.requested = self._count(job.requested, wanted_nodes)
+        parts = {} if cray else find_parts(fields, hosts)
+        nodes = len(parts) or wanted_nodes
+        wanted = cray.processors if cray else find_requested_processors(fields)
+        cpus, gpus, mebibytes = (sum(part[at] for part in parts.values()) for at in range(3))
+        if cpus > MOST_PROCESSORS:
+            hosts_text = fields.get("exec_host", "")
+            refuse("exec_host", hosts_text, f"at most {MOST_PROCESSORS} processors")
+        used = cpus or parse_count("ncpus", fields.get("resources_used.ncpus", "")) or UNKNOWN
+        allocated = self._count(cray.processors if cray else used, nodes)
+        job.requested = self._count(wanted, wanted_nodes)
         memory = parse_memory("mem", fields.get("Resource_List.mem", ""))
         job.requested_memory = divide_among(memory, max(job.requested, allocated))
-        parts = {} if cray else find_parts(fields, hosts)
         names, chunks = make_chunks(parts)
-        cpus, gpus, mebibytes = (sum(part[at] for part in parts.values()) for at in range(3))
         wanted_gpus = find_requested_gpus(fields)
         wanted_memory = ceil(memory / 1024) if memory > 0 else UNKNOWN
         ran = job.start >= 0
-        if parts and "exec_vnode" in fields:
+        if "ncpus" in fields.get("exec_vnode", "") and parts:
             wanted_gpus = max(wanted_gpus, 0)
         else:
             gpus = wanted_gpus
@@ -269,17 +271,15 @@ def _slots(exec_host: str, text: str) -> int:
     return number
 
 
-def find_parts(
-    fields: Mapping[str, str], hosts: Mapping[str, int]
-) -> dict[str, tuple[int, int, int]]:
-    """Return the cores, GPUs and MiB that a job had of each node, 0 if they are unknown.
+def find_parts(fields: Mapping[str, str], hosts: Mapping[str, int]) -> dict[str, NodeSize]:
+    """Return what a job had of each node.
 
     By exec_vnode, where several vnodes in parentheses are a node, with its name in exec_host; else
     the processors of its ``hosts``.
     """
     text = fields.get("exec_vnode", "")
     if "ncpus" not in text:
-        return {host: (cpus, 0, 0) for host, cpus in hosts.items()}
+        return {host: NodeSize(cpus) for host, cpus in hosts.items()}
     groups = text.strip("() ").split(")+(") if "(" in text else text.split("+")
     names = [part.strip("() ").partition("/")[0] for part in fields.get("exec_host", "").split("+")]
     if len(names) != len(groups):
@@ -291,7 +291,7 @@ def find_parts(
             if key in _OF_PART:
                 count = parse_memory(key, value) / 1024 if key == "mem" else parse_count(key, value)
                 part[_OF_PART[key]] += max(count, 0)
-    return {name: (int(part[0]), int(part[1]), ceil(part[2])) for name, part in parts.items()}
+    return {name: NodeSize(*map(ceil, part)) for name, part in parts.items()}
 
 
 def find_requested_gpus(fields: Mapping[str, str]) -> int:
@@ -299,10 +299,7 @@ def find_requested_gpus(fields: Mapping[str, str]) -> int:
 
     The largest of ngpus, naccelerators and the sum of select counts.
     """
-    listed = [fields.get(f"Resource_List.{key}", "") for key in ("ngpus", "naccelerators")]
-    chunks = [fields.get(f"Resource_List.{key}", "") for key in ("select", "nodes")]
-    counts = [_in_chunks(text, _CHUNK_GPUS, 0) or UNKNOWN for text in chunks]
-    return max([*counts, *(parse_count("ngpus", text) for text in listed)])
+    return _find_requested(fields, ("ngpus", "naccelerators"), _CHUNK_GPUS, 0)
 
 
 class CraySize(NamedTuple):
@@ -332,29 +329,24 @@ def read_cray_size(fields: Mapping[str, str]) -> CraySize | None:
     return CraySize(processors, ceil(width / per_node) if per_node > 0 else UNKNOWN)
 
 
-def find_allocated_processors(fields: Mapping[str, str], hosts: Mapping[str, int]) -> int:
-    """Return the number of processors that a job had, -1 if it is unknown."""
-    cpus = sum(map(int, _CPUS.findall(fields.get("exec_vnode", ""))))
-    number = cpus or sum(hosts.values())
-    if number > MOST_PROCESSORS:
-        refuse("exec_host", fields.get("exec_host", ""), f"at most {MOST_PROCESSORS} processors")
-    return number or parse_count("ncpus", fields.get("resources_used.ncpus", "")) or UNKNOWN
-
-
 def find_requested_processors(fields: Mapping[str, str]) -> int:
     """Return the number of processors that a job requested, -1 if it is unknown.
 
     PBS Professional has the sum of a select in ncpus; Torque has a queue's default there, mostly 1,
     for any nodes: so the largest of them counts.
     """
-    listed = {key: fields.get(f"Resource_List.{key}", "") for key in ("ncpus", "procs", "nodect")}
+    return _find_requested(fields, ("ncpus", "procs", "nodect"), _CHUNK_CPUS, 1) or UNKNOWN
+
+
+def _find_requested(
+    fields: Mapping[str, str], keys: Sequence[str], amount: re.Pattern[str], default: int
+) -> int:
+    counts = [parse_count(key, fields.get(f"Resource_List.{key}", "")) for key in keys]
     chunks = [fields.get(f"Resource_List.{key}", "") for key in ("select", "nodes")]
-    counts = [_in_chunks(text) for text in chunks if text]
-    counts += [parse_count(key, text) for key, text in listed.items()]
-    return max(counts) if max(counts) > 0 else UNKNOWN
+    return max(counts + [_in_chunks(text, amount, default) or UNKNOWN for text in chunks if text])
 
 
-def _in_chunks(text: str, amount: re.Pattern[str] = _CHUNK_CPUS, default: int = 1) -> int:
+def _in_chunks(text: str, amount: re.Pattern[str], default: int) -> int:
     """Return the processors in ``2:ncpus=8+1:ncpus=4`` and ``2:ppn=6+node7#shared``, or GPUs."""
     number = 0
     for chunk in text.partition("#")[0].split("+"):

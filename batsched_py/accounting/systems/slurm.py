@@ -255,53 +255,59 @@ class Slurm(AccountingSystem):
         record.node_names = "" if names in NO_VALUES or names == _NO_NODES else names
 
     def _set_extras(self, record: JobRecord, fields: dict[str, str], state: str) -> None:
-        """Set what a job held, or of one that never ran what it requested, and why it waited."""
+        """Set what a job held, or of one that never ran what it requested, and why it waited.
+
+        In versions of Slurm without TRES, ReqGRES is of a node, and AllocGRES of all nodes.
+        """
         ran = record.start >= 0
         allocated = parse_tres("AllocTRES", fields["allocated_tres"])
         requested = parse_tres("ReqTRES", fields["requested_tres"])
-        old_held = parse_gres("AllocGRES", fields["allocated_gres"])
-        old = parse_gres("ReqGRES", fields["requested_gres"])
         wanted = max(requested.cores, parse_count("ReqCPUS", fields["requested_cpus"])) or UNKNOWN
         nodes = parse_count("NNodes", fields["nodes" if ran else "shown_nodes"]) or UNKNOWN
+        gres = parse_gres("AllocGRES", fields["allocated_gres"])
+        wanted_gres = parse_gres("ReqGRES", fields["requested_gres"], max(nodes, 1))
+        is_special = [
+            allocated.has_shards
+            or requested.has_shards
+            or gres.has_shards
+            or wanted_gres.has_shards,
+            allocated.has_licences or requested.has_licences,
+            "+" in fields["job_id"],
+        ]
         held = allocated if ran and fields["allocated_tres"] not in NO_VALUES else requested
-        cpus = record.allocated if ran else wanted
-        if ran and self._options.in_nodes:
-            cpus = parse_count("AllocCPUS", fields["allocated_cpus"]) or UNKNOWN
-        gpus, requested_gpus, gpu_type = held.gpus, requested.gpus, held.gpu_type
-        if gpus < 0 and nodes > 0 and max(old.gpus, old_held.gpus) > 0:
-            gres = old_held if ran and old_held.gpus > 0 else old
-            gpus, requested_gpus = gres.gpus * nodes, max(requested_gpus, old.gpus * nodes)
-            gpu_type = gres.gpu_type
-        if self._knows_gpus:
-            gpus, requested_gpus = max(gpus, 0), max(requested_gpus, 0)
+        cpus = parse_count("AllocCPUS", fields["allocated_cpus"]) or UNKNOWN
+        cpus = wanted if not ran else cpus if self._options.in_nodes else record.allocated
+        if held.gpus >= 0 or not ran or gres.gpus <= 0:
+            gres = held if held.gpus >= 0 else wanted_gres
         memory = UNKNOWN
         if held.memory < 0 or requested.memory < 0:
             of_job = max(cpus, wanted)
             each = parse_memory_of_job(fields["requested_memory"], of_job, nodes)
             memory = max(round(each * of_job / 1024), 1) if each > 0 and of_job > 0 else UNKNOWN
-        if has_shards := old.has_shards or held.has_shards or requested.has_shards:
+        if is_special[0]:
             self._tally.noted["jobs asked for shards of GPUs: they count as no GPU"] += 1
-        if has_licences := held.has_licences or requested.has_licences:
+        if is_special[1]:
             self._tally.noted["jobs asked for licences: simulations have none"] += 1
         is_alone = fields["exclusive"].upper() in _EXCLUSIVE or fields["oversubscribe"] == "NO"
+        least_gpus = 0 if self._knows_gpus else UNKNOWN
         record.extras = Extras(
             id=fields["job_id"],
             cores=cpus,
             nodes=nodes if nodes > 0 else requested.nodes,
-            gpus=gpus,
             memory_mib=held.memory if held.memory > 0 else memory,
-            gpu_type=gpu_type,
+            gpus=max(gres.gpus, least_gpus),
+            gpu_type=gres.gpu_type,
             exclusive="1" if is_alone else "",
             requested_cores=wanted,
             requested_memory_mib=requested.memory if requested.memory > 0 else memory,
-            requested_gpus=requested_gpus,
+            requested_gpus=max(requested.gpus, wanted_gres.gpus, least_gpus),
             billing=held.billing,
             reason=clean_name(fields["reason"]),
             reservation=clean_name(fields["reservation"]),
             eligible_s=record.extras.eligible_s,
             ended_by=_ENDED_BY.get(state, "") if ran else "",
             restarts=max(parse_count("Restarts", fields["restarts"]), 0),
-            is_special=has_shards or has_licences or "+" in fields["job_id"],
+            is_special=any(is_special),
         )
 
     def _time_limit(self, record: JobRecord, fields: dict[str, str]) -> int:

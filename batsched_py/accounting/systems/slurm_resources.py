@@ -64,10 +64,8 @@ def parse_tres(column: str, text: str) -> Tres:
 
 
 @lru_cache(4096)
-def parse_gres(column: str, text: str) -> Tres:
-    """Return the GPUs for each node in ``gpu:a100:2(IDX:0-1),craynetwork:1`` or ``gres:gpu:2``.
-
-    Older versions of Slurm have such texts in the columns ReqGRES and AllocGRES.
+def parse_gres(column: str, text: str, times: int = 1) -> Tres:
+    """Return some ``times`` the GPUs in ``gpu:a100:2(IDX:0-1),craynetwork:1`` or ``gres:gpu:2``.
 
     >>> parse_gres("ReqGRES", "gres:gpu:a100:4")[3:5]
     (4, 'a100')
@@ -82,4 +80,4 @@ def parse_gres(column: str, text: str) -> Tres:
             count = rest.pop() if rest and re.fullmatch(r"\d+[KM]?", rest[-1], re.ASCII) else "1"
             gpus += parse_count(column, count)
             types.update(rest[:1])
-    return Tres(gpus=gpus, gpu_type="+".join(sorted(types)), has_shards=has_shards)
+    return Tres(gpus=gpus * times, gpu_type="+".join(sorted(types)), has_shards=has_shards)

@@ -102,8 +102,8 @@ def _import(
     done = import_log(system, records, out, options)
     for note in done.notes:
         say(f"note: {note}")
-    if done.use.has_resources:
-        print_table(HEADINGS, done.use.table(), HEADINGS[1:])
+    if len(table := done.use.table()) > 1:
+        print_table(HEADINGS, table, HEADINGS[1:])
     say(f"wrote {done.nb_jobs} jobs to {out}, their names to {files.names}")
     say(f"drafted the machine in {files.machine}: correct it")
     say(f"wrote the memory, GPUs and nodes of jobs to {files.resources}")
