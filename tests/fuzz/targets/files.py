@@ -185,7 +185,13 @@ partitions = [
 ]
 outages = [{begin = 5, end = 9.5, nodes = "0 3", planned = false, reason = "fire"}]
 """
-_OF_MACHINES = "reject cut over_walltime default_walltime max_processors max_processors_per_user"
+_GPU_MACHINE = b"""resources = "held.csv"
+nodes = [{names = "g[1-2]", cores = 4, gpus = 2, memory = "1 GiB"}, {count = 2, cores = 2}]
+partitions = [{name = "g", nodes = "0-1"}, {name = "all", whole_nodes = true}]
+limits = [{of = "partition:g", per = "user", gpus = 3, cpus = 4}, {jobs = 2, memory = 100}]
+"""
+_OF_MACHINES = """reject cut over_walltime default_walltime max_processors max_processors_per_user
+unit gpu core qos:1 account:1 user:1"""
 
 
 def _check_machine(data: bytes) -> None:
@@ -199,7 +205,7 @@ def _check_machine(data: bytes) -> None:
     load = jobs()
     for job, part in zip(load.jobs, 3 * described.partitions, strict=False):
         job.size = part.whole_nodes(job.size)
-        job.extra["partition"] = part.name
+        job.extra |= {"partition": part.name, "gpus": 1, "memory_mib": 60}
     if described.nb_processors <= 10_000:
         _simulate(load, machine=path)
 
@@ -448,7 +454,7 @@ TARGETS = (
         "; Queue: Partition: +25:00",
     ),
     Target("workload", lambda: _WORKLOADS, _check_workload, _OF_WORKLOADS),
-    Target("machine", lambda: [_MACHINE], _check_machine, _OF_MACHINES),
+    Target("machine", lambda: [_MACHINE, _GPU_MACHINE], _check_machine, _OF_MACHINES),
     Target(
         "platform",
         lambda: [_PLATFORM, *_read_from("platforms/cluster_128.xml", "platforms/m512.xml")],
