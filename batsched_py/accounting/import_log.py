@@ -202,7 +202,7 @@ class _Import:
         for line, nodes, held in self.rows.log_lines():
             is_alone = False
             if self._site or 0 < held.requested_cores < held.cores:
-                is_alone = held.cores >= (self._seen.capacity(nodes) or (inf,))[0]
+                is_alone = held.cores >= (self._seen.capacity(nodes).cores or inf)
             cells = (held._replace(exclusive="1") if is_alone else held).cells(line[0])
             table.write(make_csv_line(cells))
             yield line
@@ -244,10 +244,10 @@ class _Import:
                 f"names that Latin-1 cannot represent have escapes such as \\u0142 in this header; "
                 f"the file of names has the original names ({nb})"
             )
-        if self._seen.unread:
+        if unread := len(self._seen.unread):
             yield (
                 f"the drafted machine lacks the nodes of lists that could not be read or have more "
-                f"than {MOST_NODES:,} nodes ({self._seen.unread})"
+                f"than {MOST_NODES:,} nodes ({unread})"
             )
         if self._site:
             yield from self._seen.site_notes()

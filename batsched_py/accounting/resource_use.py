@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from batsched_py.accounting.records import Extras
 from batsched_py.accounting.seen_nodes import Run, SeenNodes
 from batsched_py.support.terminal_text import one_line
 from batsched_py.units import HOUR
 from batsched_py.workload.held_resources import ENDS
+from batsched_py.workload.node_shares import NodeSize
 
 HEADINGS = ("of what ran", "runs", "core-hours", "GPU-hours")
 """Of the table of what binds."""
@@ -38,42 +40,18 @@ class ResourceUse:
         self.rows = {kind: UseRow() for kind in (ALL, *_BINDING, _MORE, _SPECIAL)}
         self.has_resources = False
         """Whether a run had memory or GPUs, as far as records say."""
-        self._seen = seen
         self.nb_without_nodes = 0
         """Runs whose nodes are unknown."""
         for run in runs:
-            hours = (run.end - run.start) / HOUR
-            self.has_resources |= run.held.gpus > 0 or run.held.memory_mib > 0
-            for kind in self._kinds(run):
+            held, hours = run.held, (run.end - run.start) / HOUR
+            nodes = seen.capacity(run.node_names)
+            self.has_resources |= held.gpus > 0 or held.memory_mib > 0
+            self.nb_without_nodes += not nodes.cores
+            for kind in _find_kinds(held, nodes):
                 row = self.rows.setdefault(kind, UseRow())
                 row.runs += 1
-                row.core_hours += max(run.held.cores, 0) * hours
-                row.gpu_hours += max(run.held.gpus, 0) * hours
-
-    def _kinds(self, run: Run) -> Iterator[str]:
-        held = run.held
-        yield ALL
-        if capacity := self._seen.capacity(run.node_names):
-            amounts = zip((held.cores, held.gpus, held.memory_mib), capacity, strict=True)
-            of_cores, of_gpus, of_memory = (max(has, 0) / of if of else 0 for has, of in amounts)
-            if of_memory > max(of_gpus, of_cores):
-                yield _BINDING[2]
-            elif held.gpus > 0:
-                yield _BINDING[of_gpus < of_cores]
-            if held.gpus == 0 and capacity[1]:
-                yield WITHOUT_GPU
-        else:
-            self.nb_without_nodes += 1
-        if 0 < held.requested_cores < held.cores:
-            yield _MORE
-        if held.is_special:
-            yield _SPECIAL
-        if held.ended_by:
-            yield ENDS[held.ended_by]
-        if held.reservation:
-            yield "in reservations"
-        if held.reason not in ("", "Priority", "Resources"):
-            yield _REASON + one_line(held.reason)
+                row.core_hours += max(held.cores, 0) * hours
+                row.gpu_hours += max(held.gpus, 0) * hours
 
     def table(self) -> list[list[str]]:
         """Return the cells of a table: kind, runs, and hours as shares of all."""
@@ -88,6 +66,28 @@ class ResourceUse:
             if row.runs or self.has_resources:
                 lines.append([kind, *(["-"] * 3 if is_unknown else cells)])
         return lines
+
+
+def _find_kinds(held: Extras, nodes: NodeSize) -> Iterator[str]:
+    amounts = zip((held.cores, held.gpus, held.memory_mib), nodes, strict=True)
+    of_cores, of_gpus, of_memory = (max(has, 0) / of if of else 0 for has, of in amounts)
+    yield ALL
+    if of_memory > max(of_gpus, of_cores):
+        yield _BINDING[2]
+    elif held.gpus > 0 and nodes.cores:
+        yield _BINDING[of_gpus < of_cores]
+    if held.gpus == 0 and nodes.gpus:
+        yield WITHOUT_GPU
+    if 0 < held.requested_cores < held.cores:
+        yield _MORE
+    if held.is_special:
+        yield _SPECIAL
+    if held.ended_by:
+        yield ENDS[held.ended_by]
+    if held.reservation:
+        yield "in reservations"
+    if held.reason not in ("", "Priority", "Resources"):
+        yield _REASON + one_line(held.reason)
 
 
 def _number(hours: float) -> str:

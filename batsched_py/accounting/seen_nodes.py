@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from heapq import heappop, heappush
 from math import inf
 from operator import gt
@@ -17,11 +18,10 @@ from batsched_py.support.host_lists import MOST_NODES, expand_nodes
 from batsched_py.support.natural_order import natural_key
 from batsched_py.workload.node_shares import NodeSize, parse_chunks
 
-_MOST_KEPT = 1_000_000
-"""Nodes in the sets of nodes that are kept to know them again."""
+_MOST_KEPT = 4096
+"""Sets of nodes that are kept to know them again."""
 _ROUNDING = 1e-3
 """What sums of fractions may be too large."""
-_Numbers = NDArray[np.intp]
 
 
 class Run(NamedTuple):
@@ -58,61 +58,45 @@ class SeenNodes:
 
     def __init__(self, site: Mapping[str, NodeSize], cores_of_gpu: float = 0) -> None:
         self._site, self._cores_of_gpu = site, cores_of_gpu
-        self._numbers: dict[str, int] = {}
-        self._texts: dict[str, _Numbers] = {}
-        """The numbers of the nodes of each text."""
-        self._totals: dict[str, tuple[float, float, float] | None] = {}
-        """Their cores, GPUs and memory."""
-        self._nb_kept = 0
-        self._partitions: list[set[int]] = []
-        """Of each node."""
-        self._seen: set[tuple[int, str]] = set()
-        self._held = self._most = np.zeros((0, 4))
+        self._nodes: dict[str, tuple[int, set[int]]] = {}
+        """The number and the partitions of each node."""
+        self._find = lru_cache(_MOST_KEPT)(self._number)
+        self.capacity = lru_cache(_MOST_KEPT)(self._add_up)
+        self._held, self._most = np.zeros((0, 4)), np.zeros((0, 4))
         """Cores, GPUs, memory and jobs of each node, and of some to come."""
         self._running: list[tuple[int, int, Any, NDArray[Any]]] = []
         """End, a number, nodes and amounts of the runs that hold nodes."""
         self._nb_runs = 0
-        self._sizes = np.zeros((0, 3))
+        self._sizes: dict[str, NodeSize] = {}
         """Of each node, once all are grouped."""
-        self.unread = 0
+        self.unread: set[str] = set()
         """Texts that are not sets of nodes, or of too many."""
 
-    def _find(self, text: str) -> _Numbers:
-        """Return the numbers of the nodes in a text; count one that is not a set of nodes."""
-        if text in self._texts:
-            return self._texts[text]
-        if self._nb_kept > _MOST_KEPT:
-            for known in (self._texts, self._totals, self._seen):
-                known.clear()
-            self._nb_kept = 0
+    def _names(self, text: str) -> list[str]:
         try:
-            names = expand_nodes(text)
+            return expand_nodes(text)
         except ValueError:
-            names = []
-            self.unread += 1
-        for name in names[: max(0, MOST_NODES - len(self._numbers))]:
-            self._numbers.setdefault(name, len(self._numbers))
-        found = [self._numbers[name] for name in names if name in self._numbers]
-        self._nb_kept += len(found) + 1
-        self._texts[text] = np.array(found, dtype=np.intp)
-        return self._texts[text]
+            self.unread.add(text)
+            return []
+
+    def _number(self, text: str, partition: int) -> NDArray[np.intp]:
+        """Return the numbers of the nodes in a text, which become nodes of the partition."""
+        found = []
+        for name in self._names(text):
+            if name in self._nodes or len(self._nodes) < MOST_NODES:
+                number, partitions = self._nodes.setdefault(name, (len(self._nodes), set()))
+                partitions.add(partition)
+                found.append(number)
+        if len(self._nodes) > len(self._held):
+            for amounts in (self._held, self._most):
+                amounts.resize((2 * len(self._nodes), 4), refcheck=False)
+        return np.array(found, dtype=np.intp)
 
     def see(self, run: Run) -> Run:
         """Add and return a run. What ends at an instant is free for what starts at it."""
-        numbers, held = self._find(run.node_names), run.held
+        numbers, held = self._find(run.node_names, run.partition), run.held
         if not (nb := len(numbers)):
             return run
-        if (run.partition, run.node_names) not in self._seen:
-            self._seen.add((run.partition, run.node_names))
-            self._partitions += [set() for _ in range(len(self._numbers) - len(self._partitions))]
-            for number in numbers:
-                self._partitions[number].add(run.partition)
-            if (more := len(self._numbers) - len(self._held)) > 0:
-                room = np.zeros((max(more, len(self._held)), 4))
-                self._held, self._most = (
-                    np.append(self._held, room, 0),
-                    np.append(self._most, room, 0),
-                )
         while self._running and self._running[0][0] <= run.start:
             _, _, its, amounts = heappop(self._running)
             self._held[its] -= amounts
@@ -137,47 +121,39 @@ class SeenNodes:
         same next power of two, since records show what was used, and nodes have 1, 2, 4 or 8.
         """
         groups: dict[tuple[frozenset[int], NodeSize | int], list[str]] = defaultdict(list)
-        for name in sorted(self._numbers, key=natural_key):
-            number = self._numbers[name]
-            gpus = self._seen_size([number])[1]
+        for name in sorted(self._nodes, key=natural_key):
+            gpus = self._seen_size([name])[1]
             kind = self._site.get(name) or (gpus and 1 + (gpus - 1).bit_length())
-            groups[frozenset(self._partitions[number]), kind].append(name)
+            groups[frozenset(self._nodes[name][1]), kind].append(name)
         found = []
-        self._sizes = np.zeros((len(self._numbers), 3))
         for (places, kind), names in groups.items():
-            its = [self._numbers[name] for name in names]
-            cores, gpus, memory, jobs = self._seen_size(its)
+            cores, gpus, memory, jobs = self._seen_size(names)
             size = kind if isinstance(kind, NodeSize) else NodeSize(max(cores, 1), gpus, memory)
-            self._sizes[its] = size
-            found.append(SeenGroup(names, places, size, jobs > 1, isinstance(kind, NodeSize)))
+            self._sizes |= dict.fromkeys(names, size)
+            found.append(SeenGroup(names, places, size, jobs > 1, size is kind))
         return found
 
-    def _seen_size(self, numbers: list[int]) -> list[int]:
+    def _seen_size(self, names: list[str]) -> list[int]:
         """Return the most cores, GPUs, memory and jobs that one of these nodes had at once."""
-        most: list[int] = np.ceil(self._most[numbers].max(axis=0) - _ROUNDING).astype(int).tolist()
-        return most
+        most = self._most[[self._nodes[name][0] for name in names]].max(axis=0)
+        sizes: list[int] = np.ceil(most - _ROUNDING).astype(int).tolist()
+        return sizes
 
     def site_notes(self) -> Iterator[str]:
         """Yield how many nodes differ from the file of nodes, by how they do."""
-        both = self._numbers.keys() & self._site.keys()
-        pairs = [(self._seen_size([self._numbers[name]]), self._site[name]) for name in both]
+        both = self._nodes.keys() & self._site.keys()
+        pairs = [(self._seen_size([name]), self._site[name]) for name in both]
         over = sum(any(map(gt, most, (*size[:2], size.memory or inf))) for most, size in pairs)
         for nb, what in (
-            (len(self._numbers) - len(both), "are not in the file of nodes: drafted as seen"),
+            (len(self._nodes) - len(both), "are not in the file of nodes: drafted as seen"),
             (len(self._site) - len(both), "of the file had no job: left out of the draft"),
             (over, "had more held at once than the file says"),
         ):
             if nb:
                 yield f"nodes {what} ({nb})"
 
-    def capacity(self, text: str) -> tuple[float, float, float] | None:
-        """Return cores, GPUs and memory (0: unknown) of nodes in total, once all are grouped.
-
-        None: the text is not a set of nodes.
-        """
-        if text not in self._totals:
-            sizes = self._sizes[self._find(text)]
-            cores, gpus, memory = sizes.sum(axis=0).tolist()
-            known = cores, gpus, memory if sizes[:, 2].all() else 0.0
-            self._totals[text] = known if len(sizes) else None
-        return self._totals[text]
+    def _add_up(self, text: str) -> NodeSize:
+        """Return the size of the nodes in a text together, once all are grouped; 0 is unknown."""
+        sizes = [self._sizes[name] for name in self._names(text) if name in self._sizes]
+        total = NodeSize(*map(sum, zip(NodeSize(0), *sizes, strict=True)))
+        return total if all(size.memory for size in sizes) else total._replace(memory=0)
