@@ -159,9 +159,8 @@ class _Import:
         has_all = (held.cores, max(held.gpus, 0)) == (cores, gpus)
         if not parts or has_all or held.cores > cores or held.gpus > gpus:
             return
-        self.tally.noted[
-            "jobs had exclusive nodes: they hold all cores and GPUs of these nodes"
-        ] += 1
+        what = "jobs had exclusive nodes: they hold all cores and GPUs of these nodes"
+        self.tally.noted[what] += 1
         job.node_names, chunks = make_chunks(parts)
         job.extras = held._replace(cores=cores, gpus=gpus, chunks=chunks)
         if not self.options.in_nodes:
@@ -239,20 +238,19 @@ class _Import:
         yield _names_rule(options)
         named = [self.rows.names[field].by_number() for field in ("queue", "partition")]
         shown = [options.computer, *(name for _, name in chain(*named))]
-        if nb := sum(any(ord(letter) > 255 for letter in name) for name in shown):
-            yield (
-                f"names that Latin-1 cannot represent have escapes such as \\u0142 in this header; "
-                f"the file of names has the original names ({nb})"
-            )
-        if unread := len(self._seen.unread):
-            yield (
-                f"the drafted machine lacks the nodes of lists that could not be read or have more "
-                f"than {MOST_NODES:,} nodes ({unread})"
-            )
+        noted = self.tally.noted
+        noted[
+            "names that Latin-1 cannot represent have escapes such as \\u0142 in this header; the "
+            "file of names has the original names"
+        ] = sum(any(ord(letter) > 255 for letter in name) for name in shown)
+        noted[
+            "the drafted machine lacks the nodes of lists that could not be read or have more than "
+            f"{MOST_NODES:,} nodes"
+        ] = len(self._seen.unread)
         if self._site:
-            yield from self._seen.site_notes()
-        if use.has_resources and use.nb_without_nodes:
-            yield f"runs on unknown nodes, so that what binds is unknown ({use.nb_without_nodes})"
+            noted |= self._seen.site_notes()
+        if use.has_resources:
+            noted["runs on unknown nodes, so that what binds is unknown"] = use.nb_without_nodes
         yield from self.tally.notes()
 
     def _processors_rule(self, draft: MachineDraft) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 
 from batsched_py.accounting.import_options import KEEP, LAST
 from batsched_py.accounting.sorted_records import Row, SortedRows
@@ -22,7 +21,7 @@ def link_runs(rows: Iterable[Row], mode: str, tally: Tally) -> tuple[SortedRows,
     """
     by_number, runs, jobs = SortedRows(), SortedRows(), SortedRows()
     for row in rows:
-        by_number.add((row[1:START], row))
+        by_number.add((row[1:START], row[SUBMIT], row[START] < 0, row))
     gpu_hours, lost_wait = 0.0, 0
     for chain in _chains(by_number):
         first, last = chain[0], chain[-1]
@@ -56,20 +55,20 @@ _MISSING = "runs of jobs whose earlier runs are not in the records (see --duplic
 
 
 def _chains(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield the runs of each job, in order, from its numbers and rows in ascending order."""
-    for _, its in groupby(rows, key=lambda each: each[0]):
-        chain: list[Row] = []
-        for _, row in sorted(its, key=lambda each: (each[1][SUBMIT], each[1][START] < 0)):
-            if chain and not _follows(row, chain[-1]):
-                yield chain
-                chain = []
-            chain.append(row)
+    """Yield the runs of each job, in order, from its rows in order."""
+    chain: list[Row] = []
+    for *_, row in rows:
+        if chain and not _follows(row, chain[-1]):
+            yield chain
+            chain = []
+        chain.append(row)
+    if chain:
         yield chain
 
 
 def _follows(row: Row, before: Row) -> bool:
     """Return whether a run is the next one of the same job: after a day it is another job."""
     end = before[START] + before[RUN_TIME]
-    is_same: bool = row[USER] == before[USER] and row[SUBMIT] <= end + DAY
+    is_same: bool = row[1:START] == before[1:START] and row[USER] == before[USER]
     is_later: bool = row[START] < 0 or row[START] >= end
-    return is_same and is_later and before[START] >= 0
+    return is_same and is_later and before[START] >= 0 and row[SUBMIT] <= end + DAY

@@ -48,9 +48,8 @@ class LogRows:
         names, submit = self.names, job.submit
         requested = job.requested
         if 0 < requested < job.allocated:
-            self._tally.noted[
-                "jobs had more processors than they requested: these count as requested"
-            ] += 1
+            what = "jobs had more processors than they requested: these count as requested"
+            self._tally.noted[what] += 1
             requested = job.allocated
         extras = job.extras
         if self._pseudonyms is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from heapq import heappop, heappush
 from math import inf
@@ -139,18 +139,16 @@ class SeenNodes:
         sizes: list[int] = np.ceil(most - _ROUNDING).astype(int).tolist()
         return sizes
 
-    def site_notes(self) -> Iterator[str]:
-        """Yield how many nodes differ from the file of nodes, by how they do."""
+    def site_notes(self) -> dict[str, int]:
+        """Return how many nodes differ from the file of nodes, by how they do."""
         both = self._nodes.keys() & self._site.keys()
         pairs = [(self._seen_size([name]), self._site[name]) for name in both]
         over = sum(any(map(gt, most, (*size[:2], size.memory or inf))) for most, size in pairs)
-        for nb, what in (
-            (len(self._nodes) - len(both), "are not in the file of nodes: drafted as seen"),
-            (len(self._site) - len(both), "of the file had no job: left out of the draft"),
-            (over, "had more held at once than the file says"),
-        ):
-            if nb:
-                yield f"nodes {what} ({nb})"
+        return {
+            "nodes are not in the file of nodes: drafted as seen": len(self._nodes) - len(both),
+            "nodes of the file had no job: left out of the draft": len(self._site) - len(both),
+            "nodes had more held at once than the file says": over,
+        }
 
     def _add_up(self, text: str) -> NodeSize:
         """Return the size of the nodes in a text together, once all are grouped; 0 is unknown."""

@@ -88,4 +88,4 @@ class Tally:
         if self._bad:
             some = ", ".join(self._bad_places) + (", ..." if self._bad > SHOWN_LINES else "")
             texts.append(f"left out: bad lines ({self._bad}): {some}")
-        return texts + [f"{reason} ({count})" for reason, count in sorted(self.noted.items())]
+        return texts + [f"{reason} ({count})" for reason, count in sorted((+self.noted).items())]

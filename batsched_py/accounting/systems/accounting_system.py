@@ -72,6 +72,7 @@ class AccountingSystem:
     def __init__(self, lines: RecordLines, clock: SiteClock, options: ImportOptions) -> None:
         self._lines, self._clock, self._options = lines, clock, options
         self._tally = lines.tally
+        self._noted, self._dropped = lines.tally.noted, lines.tally.dropped
 
     def __iter__(self) -> Iterator[JobRecord]:
         for text in self._texts():

@@ -92,7 +92,7 @@ class Oar(AccountingSystem):
         if per_gpu:
             self.cores_of_gpu = most = max(per_gpu)
             if parts := per_gpu.total() - per_gpu[most]:
-                self._tally.noted[
+                self._noted[
                     f"jobs had fewer cores for each GPU than the most ({most:g}): they are taken "
                     "to have had parts of GPUs"
                 ] += parts
@@ -157,7 +157,7 @@ class Oar(AccountingSystem):
         if state not in _STATES:
             refuse("state", state, f"a state of a job{did_you_mean(state, _STATES)}")
         if state not in _ENDED:
-            self._tally.dropped["jobs that had not ended when the records were written"] += 1
+            self._dropped["jobs that had not ended when the records were written"] += 1
             return None
         if not self._is_taken(fields["types"]):
             return None
@@ -169,7 +169,7 @@ class Oar(AccountingSystem):
         self._set_sizes(job, fields)
         self._set_status(job, state, fields["exit_code"])
         if state == "Error" and job.start >= 0 and "besteffort" in fields["types"]:
-            self._tally.noted[
+            self._noted[
                 "besteffort jobs ended with Error: taken as preempted, which is a guess"
             ] += 1
             job.extras = job.extras._replace(ended_by="preempted")
@@ -179,11 +179,11 @@ class Oar(AccountingSystem):
     def _is_taken(self, types: str) -> bool:
         """Count the types of a job; False for a job that uses the processors of a container."""
         if _INNER.search(types):
-            self._tally.dropped["jobs inside containers: they use the container's processors"] += 1
+            self._dropped["jobs inside containers: they use the container's processors"] += 1
             return False
         for kind in re.findall(r"[a-z]+", types) if types else ():
             if kind in _COUNTED:
-                self._tally.noted[f"jobs are of type {kind}"] += 1
+                self._noted[f"jobs are of type {kind}"] += 1
         return True
 
     def _set_times(self, job: JobRecord, fields: dict[str, str]) -> None:

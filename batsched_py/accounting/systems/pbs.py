@@ -70,7 +70,7 @@ class Pbs(AccountingSystem):
         self._count_deleted()
         if len(self._servers) > 1:
             names = ", ".join(map(one_line, sorted(self._servers)))
-            self._tally.noted[
+            self._noted[
                 f"servers whose jobs are imported as jobs of one machine: {names}; import the logs "
                 "of each machine alone"
             ] += len(self._servers)
@@ -81,18 +81,18 @@ class Pbs(AccountingSystem):
             refuse("the line", text, "a record of PBS: MM/DD/YYYY hh:mm:ss;E;123.host;...")
         month, day, year, time, kind, job_id, message = match.groups()
         if kind not in (*_DELETED, *_RAN):
-            self._tally.dropped[f"records of type {kind}"] += 1
+            self._dropped[f"records of type {kind}"] += 1
             return None
         number, index, server = self._identify(job_id)
         if index is None:
-            self._tally.dropped["records of whole job arrays: each element has its own record"] += 1
+            self._dropped["records of whole job arrays: each element has its own record"] += 1
             return None
         if server and len(self._servers) < SHOWN_LINES:
             self._servers.add(server)
         self._events.add((number, index, hash_cluster(server), int(kind in _RAN)))
         fields = parse_attributes(message) if kind in (_END, _REQUEUE) else {}
         if kind != _END and fields.get("start", "0") == "0":
-            self._tally.dropped[f"records of type {kind}"] += 1
+            self._dropped[f"records of type {kind}"] += 1
             return None
         extras = Extras(id=job_id.partition(".")[0])
         record = JobRecord(number, index, 0, cluster=server, extras=extras)
@@ -136,7 +136,7 @@ class Pbs(AccountingSystem):
             job.run_time = self._tally.set_start(job, begin, until)
             used = parse_length("walltime", fields.get("resources_used.walltime", ""))
             if 0 <= used < job.run_time - MINUTE:
-                self._tally.noted[
+                self._noted[
                     "jobs ran over a minute longer than their walltime, for example because they "
                     "were suspended: their run time includes it"
                 ] += 1
@@ -211,9 +211,7 @@ class Pbs(AccountingSystem):
         """Count the jobs that were deleted and never ran, whose sizes are not recorded."""
         for _, events in groupby(self._events, key=lambda row: row[:3]):
             if {kind for *_, kind in events} == {0}:
-                self._tally.dropped[
-                    "jobs deleted before they started: their size is not recorded"
-                ] += 1
+                self._dropped["jobs deleted before they started: their size is not recorded"] += 1
 
 
 def parse_attributes(message: str) -> dict[str, str]:

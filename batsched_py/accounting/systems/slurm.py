@@ -104,16 +104,16 @@ class Slurm(AccountingSystem):
         fields = columns.split(text)
         job_id = fields["job_id"]
         if "." in job_id:
-            self._tally.dropped["steps of jobs"] += 1
+            self._dropped["steps of jobs"] += 1
             return None
         cluster = fields["cluster"]
         if not self._is_of_cluster(cluster):
-            self._tally.dropped["jobs of other clusters"] += 1
+            self._dropped["jobs of other clusters"] += 1
             return None
         state = _state(fields["state"])
         if state in _NOT_ENDED or state == _REVOKED:
             reason = "jobs that ran on another cluster" if state == _REVOKED else _UNFINISHED
-            self._tally.dropped[reason] += 1
+            self._dropped[reason] += 1
             return None
         number, index = self._identify(job_id, fields["raw_id"])
         record = JobRecord(number, index, 0, status=_ENDED[state], cluster=cluster)
@@ -124,14 +124,12 @@ class Slurm(AccountingSystem):
             self._count_canceller(fields)
         set_names(record, fields)
         if "," in record.partition:  # it might have run in any of these, and did not
-            self._tally.noted[
-                "jobs of several partitions never started: their partition is unknown"
-            ] += 1
+            self._noted["jobs of several partitions never started: their partition is unknown"] += 1
             record.partition = ""
         record.requested_time = self._time_limit(record, fields)
         self._set_extras(record, fields, state)
         if state == "RESIZING":  # its record ends where that of its next size begins
-            self._tally.noted["runs of jobs that were resized: each size is a job"] += 1
+            self._noted["runs of jobs that were resized: each size is a job"] += 1
         return record
 
     def _is_of_cluster(self, cluster: str) -> bool:
@@ -159,11 +157,11 @@ class Slurm(AccountingSystem):
             refuse("JobID", job_id, "a number such as 123, 123_4 or 123+0")
         number, element, component, elements = match.groups()
         if elements:
-            self._tally.noted[
+            self._noted[
                 "records of elements of an array that never started: each element is a job"
             ] += 1
         if component:
-            self._tally.noted["components of heterogeneous jobs: each is a job"] += 1
+            self._noted["components of heterogeneous jobs: each is a job"] += 1
         if raw_id.isascii() and raw_id.isdigit() and len(raw_id) < 16:
             return int(raw_id), 0
         return int(number), int(element or component or 0)
@@ -182,7 +180,7 @@ class Slurm(AccountingSystem):
         if start == UNKNOWN or self._never_ran(end - start, fields):
             self._tally.set_withdrawn(record, end)
         elif end == UNKNOWN:
-            self._tally.dropped[_UNFINISHED] += 1
+            self._dropped[_UNFINISHED] += 1
             return False
         else:
             held = self._tally.set_start(record, start, end)
@@ -205,12 +203,12 @@ class Slurm(AccountingSystem):
             who = (
                 "name who cancelled them by a number: the column UID shows whether it was the user"
             )
-        self._tally.noted[f"withdrawn jobs {who}"] += 1
+        self._noted[f"withdrawn jobs {who}"] += 1
 
     def _length(self, column: str, text: str) -> int:
         """Return seconds; what a clock that was put back made negative is unknown."""
         if text[:1] == "-" or text == "INVALID":
-            self._tally.noted[f"{column} is negative: taken as unknown"] += 1
+            self._noted[f"{column} is negative: taken as unknown"] += 1
             return UNKNOWN
         return parse_length(column, text)
 
@@ -226,9 +224,9 @@ class Slurm(AccountingSystem):
             suspended = held - elapsed
         run_time = held - max(suspended, 0)
         if suspended > 0:
-            self._tally.noted["jobs were suspended: their run time does not include it"] += 1
+            self._noted["jobs were suspended: their run time does not include it"] += 1
         if run_time < 0 or elapsed not in (UNKNOWN, run_time):
-            self._tally.noted["jobs have an Elapsed that is not End - Start - Suspended"] += 1
+            self._noted["jobs have an Elapsed that is not End - Start - Suspended"] += 1
         return max(run_time, 0)
 
     def _set_sizes(self, record: JobRecord, fields: dict[str, str]) -> None:
@@ -266,14 +264,8 @@ class Slurm(AccountingSystem):
         nodes = parse_count("NNodes", fields["nodes" if ran else "shown_nodes"]) or UNKNOWN
         gres = parse_gres("AllocGRES", fields["allocated_gres"])
         wanted_gres = parse_gres("ReqGRES", fields["requested_gres"], max(nodes, 1))
-        is_special = [
-            allocated.has_shards
-            or requested.has_shards
-            or gres.has_shards
-            or wanted_gres.has_shards,
-            allocated.has_licences or requested.has_licences,
-            "+" in fields["job_id"],
-        ]
+        has_shards = any(of.has_shards for of in (allocated, requested, gres, wanted_gres))
+        has_licences = allocated.has_licences or requested.has_licences
         held = allocated if ran and fields["allocated_tres"] not in NO_VALUES else requested
         cpus = parse_count("AllocCPUS", fields["allocated_cpus"]) or UNKNOWN
         cpus = wanted if not ran else cpus if self._options.in_nodes else record.allocated
@@ -284,10 +276,10 @@ class Slurm(AccountingSystem):
             of_job = max(cpus, wanted)
             each = parse_memory_of_job(fields["requested_memory"], of_job, nodes)
             memory = max(round(each * of_job / 1024), 1) if each > 0 and of_job > 0 else UNKNOWN
-        if is_special[0]:
-            self._tally.noted["jobs asked for shards of GPUs: they count as no GPU"] += 1
-        if is_special[1]:
-            self._tally.noted["jobs asked for licences: simulations have none"] += 1
+        if has_shards:
+            self._noted["jobs asked for shards of GPUs: they count as no GPU"] += 1
+        if has_licences:
+            self._noted["jobs asked for licences: simulations have none"] += 1
         is_alone = fields["exclusive"].upper() in _EXCLUSIVE or fields["oversubscribe"] == "NO"
         least_gpus = 0 if self._knows_gpus else UNKNOWN
         record.extras = Extras(
@@ -307,7 +299,7 @@ class Slurm(AccountingSystem):
             eligible_s=record.extras.eligible_s,
             ended_by=_ENDED_BY.get(state, "") if ran else "",
             restarts=max(parse_count("Restarts", fields["restarts"]), 0),
-            is_special=any(is_special),
+            is_special=has_shards or has_licences or "+" in fields["job_id"],
         )
 
     def _time_limit(self, record: JobRecord, fields: dict[str, str]) -> int:
@@ -316,7 +308,7 @@ class Slurm(AccountingSystem):
         if text.lower() in _NO_LIMIT:
             limit = int(self._options.partition_limits.get(record.partition, UNKNOWN))
             known = "the limit that was given for its partition" if limit > 0 else "unknown"
-            self._tally.noted[f"jobs without a time limit ({text}): the request is {known}"] += 1
+            self._noted[f"jobs without a time limit ({text}): the request is {known}"] += 1
             return limit
         if text.isascii() and text.isdigit() and len(text) < 12:
             return int(int(text) * MINUTE)

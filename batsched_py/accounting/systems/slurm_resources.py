@@ -47,9 +47,8 @@ def parse_tres(column: str, text: str) -> Tres:
         if not equals:
             refuse(column, text, "such as cpu=8,gres/gpu=1,mem=64G,node=1")
         listed[name] = value
-    counted = {name: listed[name] for name in listed if name.startswith(("gres/gpu", "gres/shard"))}
-    typed = {name[9:]: value for name, value in counted.items() if name[:9] == "gres/gpu:"}
-    gpus = [counted["gres/gpu"]] if "gres/gpu" in counted else list(typed.values())
+    typed = {name[9:]: value for name, value in listed.items() if name[:9] == "gres/gpu:"}
+    gpus = [listed["gres/gpu"]] if "gres/gpu" in listed else list(typed.values())
     memory, billing = listed.get("mem", ""), listed.get("billing", "").partition(".")[0]
     return Tres(
         parse_count(column, listed.get("cpu", "")),
@@ -58,7 +57,7 @@ def parse_tres(column: str, text: str) -> Tres:
         sum(parse_count(column, value) for value in gpus) if gpus else UNKNOWN,
         "+".join(sorted(name for name in typed if typed[name] != "0")),
         int(billing) if re.fullmatch(r"\d{1,18}", billing, re.ASCII) else UNKNOWN,
-        any(name.startswith("gres/shard") for name in counted),
+        any(name.startswith("gres/shard") for name in listed),
         any(name.startswith("license/") for name in listed),
     )
 
