@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
@@ -64,30 +64,26 @@ class ResourceUse:
             cells = [str(row.runs), _share(row.core_hours, total.core_hours), of_gpus]
             is_unknown = kind in _BINDING and total.runs == self.nb_without_nodes
             if row.runs or self.has_resources:
-                lines.append([kind, *(["-"] * 3 if is_unknown else cells)])
+                lines.append([one_line(kind), *(["-"] * 3 if is_unknown else cells)])
         return lines
 
 
-def _find_kinds(held: Extras, nodes: NodeSize) -> Iterator[str]:
+def _find_kinds(held: Extras, nodes: NodeSize) -> list[str]:
     amounts = zip((held.cores, held.gpus, held.memory_mib), nodes, strict=True)
     of_cores, of_gpus, of_memory = (max(has, 0) / of if of else 0 for has, of in amounts)
-    yield ALL
-    if of_memory > max(of_gpus, of_cores):
-        yield _BINDING[2]
-    elif held.gpus > 0 and nodes.cores:
-        yield _BINDING[of_gpus < of_cores]
-    if held.gpus == 0 and nodes.gpus:
-        yield WITHOUT_GPU
-    if 0 < held.requested_cores < held.cores:
-        yield _MORE
-    if held.is_special:
-        yield _SPECIAL
-    if held.ended_by:
-        yield ENDS[held.ended_by]
-    if held.reservation:
-        yield "in reservations"
-    if held.reason not in ("", "Priority", "Resources"):
-        yield _REASON + one_line(held.reason)
+    binds = _BINDING[of_gpus < of_cores] if held.gpus > 0 and nodes.cores else ""
+    binds = _BINDING[2] if of_memory > max(of_gpus, of_cores) else binds
+    kinds = {
+        ALL: True,
+        binds: binds,
+        WITHOUT_GPU: held.gpus == 0 and nodes.gpus,
+        _MORE: 0 < held.requested_cores < held.cores,
+        _SPECIAL: held.is_special,
+        ENDS.get(held.ended_by, ""): held.ended_by,
+        "in reservations": held.reservation,
+        _REASON + held.reason: held.reason not in ("", "Priority", "Resources"),
+    }
+    return [kind for kind, holds in kinds.items() if holds]
 
 
 def _number(hours: float) -> str:

@@ -118,21 +118,19 @@ def add_up(
 
 def _measure_use(part: Partition, used: Intervals, has: Column) -> pd.DataFrame:
     """Measure the use of cores, GPUs, memory and dominant sizes, as far as jobs held any."""
-    levels, of_time = used.levels[:-1], np.diff(used.instants) / np.ptp(used.instants)
+    at, levels, of_time = (
+        np.arange(len(_RESOURCES)),
+        used.levels[:-1],
+        np.diff(used.instants) / np.ptp(used.instants),
+    )
     over = of_time @ (levels > has)
     has[(has == 0) | (has == inf)] = nan
     most, mean = levels.max(axis=0) / has, of_time @ levels / has
-    at = np.arange(len(_RESOURCES))
-    columns = {
-        "partition": part.name,
-        "resource": _RESOURCES,
-        "most": most,
-        "mean": mean,
-        "over": over,
-        "binds": at == np.nanargmax(np.minimum(most, 1)[:3] + 1e-6 * mean[:3]),
-        "counted": at < 3 if part.nodes else at == part.counts_gpus,
-    }
-    return pd.DataFrame(columns).iloc[np.flatnonzero(levels.any(axis=0))]
+    table = pd.DataFrame({"resource": _RESOURCES, "most": most, "mean": mean, "over": over})
+    table["binds"] = at == np.nanargmax(np.minimum(most, 1)[:3] + 1e-6 * mean[:3])
+    table["counted"] = at < 3 if part.nodes else at == part.counts_gpus
+    table.insert(0, "partition", part.name)
+    return table.loc[levels.any(axis=0)]
 
 
 def _group_by_cause(runs: pd.DataFrame) -> pd.DataFrame:

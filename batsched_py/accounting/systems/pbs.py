@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from math import ceil
-from typing import NamedTuple
 
 from batsched_py.accounting.import_options import ImportOptions
 from batsched_py.accounting.records import (
@@ -148,17 +147,18 @@ class Pbs(AccountingSystem):
     def _set_sizes(self, job: JobRecord, fields: Mapping[str, str]) -> None:
         cray = read_cray_size(fields)
         hosts = parse_hosts(fields["exec_host"]) if fields.get("exec_host") and not cray else {}
-        wanted_nodes = parse_count("nodect", fields.get("Resource_List.nodect", "")) or UNKNOWN
-        wanted_nodes = cray.nodes if cray else wanted_nodes
+        wanted, wanted_nodes = cray or (
+            find_requested_processors(fields),
+            parse_count("nodect", fields.get("Resource_List.nodect", "")) or UNKNOWN,
+        )
         parts = {} if cray else find_parts(fields, hosts)
         nodes = len(parts) or wanted_nodes
-        wanted = cray.processors if cray else find_requested_processors(fields)
         cpus, gpus, mebibytes = (sum(part[at] for part in parts.values()) for at in range(3))
         if cpus > MOST_PROCESSORS:
             hosts_text = fields.get("exec_host", "")
             refuse("exec_host", hosts_text, f"at most {MOST_PROCESSORS} processors")
         used = cpus or parse_count("ncpus", fields.get("resources_used.ncpus", "")) or UNKNOWN
-        allocated = self._count(cray.processors if cray else used, nodes)
+        allocated = self._count(wanted if cray else used, nodes)
         job.requested = self._count(wanted, wanted_nodes)
         memory = parse_memory("mem", fields.get("Resource_List.mem", ""))
         job.requested_memory = divide_among(memory, max(job.requested, allocated))
@@ -300,15 +300,8 @@ def find_requested_gpus(fields: Mapping[str, str]) -> int:
     return _find_requested(fields, ("ngpus", "naccelerators"), _CHUNK_GPUS, 0)
 
 
-class CraySize(NamedTuple):
-    """A job's part of a Cray's compute nodes; -1 is unknown."""
-
-    processors: int
-    nodes: int
-
-
-def read_cray_size(fields: Mapping[str, str]) -> CraySize | None:
-    """Return the size of a job on a Cray, None for other jobs.
+def read_cray_size(fields: Mapping[str, str]) -> tuple[int, int] | None:
+    """Return processors and compute nodes (-1: unknown) of a job on a Cray, None for other jobs.
 
     ``mppwidth`` processing elements, each of ``mppdepth`` processors, ``mppnppn`` of them on a
     node. All that such a record has besides is of the login node on which its script ran.
@@ -324,7 +317,7 @@ def read_cray_size(fields: Mapping[str, str]) -> CraySize | None:
         refuse(
             "mppwidth", fields["Resource_List.mppwidth"], f"at most {MOST_PROCESSORS} processors"
         )
-    return CraySize(processors, ceil(width / per_node) if per_node > 0 else UNKNOWN)
+    return processors, (ceil(width / per_node) if per_node > 0 else UNKNOWN)
 
 
 def find_requested_processors(fields: Mapping[str, str]) -> int:
