@@ -130,7 +130,7 @@ def _measure_use(part: Partition, used: Intervals, has: Column) -> pd.DataFrame:
     table["binds"] = at == np.nanargmax(np.minimum(most, 1)[:3] + 1e-6 * mean[:3])
     table["counted"] = at < 3 if part.nodes else at == part.counts_gpus
     table.insert(0, "partition", part.name)
-    return table.loc[levels.any(axis=0)]
+    return table.iloc[np.flatnonzero(levels.any(axis=0))]
 
 
 def _group_by_cause(runs: pd.DataFrame) -> pd.DataFrame:
