@@ -42,9 +42,9 @@ class LogPartitions:
         self._notes = self.held.notes if self.held else []
         if self.held is None and described.nodes:
             self._notes = ["jobs hold cores only: the machine file names no table of resources"]
-        counts = np.array([part.counts_gpus for part in self._partitions])[self.place]
-        self._counts_gpus: NDArray[np.bool_] | None = counts if counts.any() else None
-        if self.held is None and self._counts_gpus is not None:
+        self._gpus = np.zeros(len(log)) if self.held is None else self.held.gpus
+        self._counts_gpus = np.array([part.counts_gpus for part in self._partitions])[self.place]
+        if self.held is None and self._counts_gpus.any():
             raise UsageError(
                 f"a partition of the machine file counts GPUs, but nothing names those of the jobs "
                 f"of {log.path}: expected resources = 'FILE.csv' in the machine file"
@@ -76,9 +76,7 @@ class LogPartitions:
     @property
     def lacks_gpus(self) -> Mask:
         """Which jobs hold no GPU in a partition that counts GPUs."""
-        if self._counts_gpus is None or self.held is None:
-            return np.zeros(len(self.place), dtype=np.bool_)
-        return self._counts_gpus & (self.held.gpus <= 0)
+        return self._counts_gpus & (self._gpus <= 0)
 
     @property
     def names(self) -> list[str]:
@@ -96,8 +94,7 @@ class LogPartitions:
 
         Where a partition counts GPUs, these are processors.
         """
-        if self._counts_gpus is not None and self.held is not None:
-            cores = np.where(self._counts_gpus, self.held.gpus, cores)
+        cores = np.where(self._counts_gpus, self._gpus, cores)
         unit = self._of_each([part.unit for part in self._partitions])
         of_node = self._of_each([part.cores for part in self._partitions])
         return np.where(cores > 0, np.ceil(cores / of_node) * unit, cores)
@@ -120,37 +117,28 @@ class LogPartitions:
 def with_whole_nodes(workload: Workload, described: MachineDescription) -> Workload:
     """Return a workload whose jobs take whole nodes where their partitions ask for that.
 
-    Sizes are in processors of the simulation. The number of jobs that became wider is noted.
+    Sizes are in processors of the simulation: GPUs where partitions count GPUs, if jobs there name
+    any. Jobs there that hold none are left out. The numbers of jobs that became wider, or were left
+    out, are noted.
     """
-    workload = _with_gpus_as_processors(workload, described)
-    sizes = [described.find_partition(job.extra).whole_nodes(job.size) for job in workload.jobs]
-    jobs = [
-        job if size == job.size else msgspec.structs.replace(job, size=size)
-        for job, size in zip(workload.jobs, sizes, strict=True)
-    ]
-    nb_wider = sum(new is not job for new, job in zip(jobs, workload.jobs, strict=True))
-    if not nb_wider:
-        return workload
-    note = f"{nb_wider} jobs became wider: they take whole nodes"
-    return msgspec.structs.replace(workload, jobs=jobs, notes=[*workload.notes, note])
-
-
-def _with_gpus_as_processors(workload: Workload, described: MachineDescription) -> Workload:
-    """Return a workload whose sizes are GPUs where partitions count GPUs, if jobs name any.
-
-    Jobs there that hold no GPU are left out, which is noted.
-    """
-    places = [described.find_partition(job.extra).counts_gpus for job in workload.jobs]
-    pairs = list(zip(workload.jobs, places, strict=True))
-    if not any(counts and not job.extra.keys().isdisjoint((GPUS, CHUNKS)) for job, counts in pairs):
-        return workload
-    jobs = []
-    for job, counts_gpus in pairs:
-        if not counts_gpus:
-            jobs.append(job)
-        elif gpus := read_held(job.extra, GPUS, f"job {job.id}"):
-            jobs.append(msgspec.structs.replace(job, size=gpus))
+    parts = [described.find_partition(job.extra) for job in workload.jobs]
+    pairs = list(zip(workload.jobs, parts, strict=True))
+    in_gpus = any(
+        of.counts_gpus and not job.extra.keys().isdisjoint((GPUS, CHUNKS)) for job, of in pairs
+    )
+    jobs, nb_wider = [], 0
+    for job, of in pairs:
+        counted = in_gpus and of.counts_gpus
+        held = read_held(job.extra, GPUS, f"job {job.id}") or 0 if counted else job.size
+        size = of.whole_nodes(held)
+        nb_wider += size > held
+        if held:
+            jobs.append(job if size == job.size else msgspec.structs.replace(job, size=size))
     notes = workload.notes.copy()
     if nb := len(pairs) - len(jobs):
         notes.append(f"{nb} jobs were dropped: they hold no GPU, and their partition counts GPUs")
+    if nb_wider:
+        notes.append(f"{nb_wider} jobs became wider: they take whole nodes")
+    if not nb and all(new is job for new, (job, _) in zip(jobs, pairs, strict=True)):
+        return workload
     return msgspec.structs.replace(workload, jobs=jobs, notes=notes)
