@@ -95,10 +95,7 @@ class ImportOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
     salt: Annotated[
         str | None,
-        _names(
-            "Salt, a secret of at least 16 characters; other users may see it in `ps`.",
-            "TEXT",
-        ),
+        _names("Salt, a secret of at least 16 characters; other users may see it in `ps`.", "TEXT"),
     ] = None
     salt_file: Annotated[str | None, _names("File that contains the salt.", "FILE")] = None
 

@@ -53,10 +53,6 @@ class PolicyCalibrations(msgspec.Struct, frozen=True, eq=False):
         """The calibration of the site's policy."""
         return self.policies[self.site]
 
-    def find_difference(self, other: str) -> Difference | None:
-        """Return the difference of the site's policy to another one, None for an unknown name."""
-        return next((each for each in self.differences if each.other == other), None)
-
 
 def calibrations(
     log: SwfLog, tables: Mapping[str, JobTable], described: MachineDescription | None = None

@@ -166,5 +166,4 @@ def _find_known_limits(described: MachineDescription) -> re.Pattern[str]:
     """Return a pattern of the reasons for limits on what the machine file limits."""
     limits = (*described.limits, *(part.limit_of_users for part in described.partitions))
     counted = "|".join(_NAMES.get(what, "JOBS") for limit in limits for what in limit.most) or "-"
-    text = f"(QOS|Assoc)(Grp|Max)({counted})(Per(User|Account))?(Limit)?"
-    return re.compile(text, re.IGNORECASE)
+    return re.compile(f"(?i:(QOS|Assoc)(Grp|Max)({counted})(Per(User|Account))?(Limit)?)")

@@ -42,9 +42,9 @@ class LogPartitions:
         self._notes = self.held.notes if self.held else []
         if self.held is None and described.nodes:
             self._notes = ["jobs hold cores only: the machine file names no table of resources"]
-        self._gpus = np.zeros(len(log)) if self.held is None else self.held.gpus
-        self._counts_gpus = np.array([part.counts_gpus for part in self._partitions])[self.place]
-        if self.held is None and self._counts_gpus.any():
+        counts = np.array([part.counts_gpus for part in self._partitions])[self.place]
+        self._counts_gpus: NDArray[np.bool_] | None = counts if counts.any() else None
+        if self.held is None and self._counts_gpus is not None:
             raise UsageError(
                 f"a partition of the machine file counts GPUs, but nothing names those of the jobs "
                 f"of {log.path}: expected resources = 'FILE.csv' in the machine file"
@@ -76,7 +76,9 @@ class LogPartitions:
     @property
     def lacks_gpus(self) -> Mask:
         """Which jobs hold no GPU in a partition that counts GPUs."""
-        return self._counts_gpus & (self._gpus <= 0)
+        if self._counts_gpus is None or self.held is None:
+            return np.zeros(len(self.place), dtype=np.bool_)
+        return self._counts_gpus & (self.held.gpus <= 0)
 
     @property
     def names(self) -> list[str]:
@@ -94,7 +96,8 @@ class LogPartitions:
 
         Where a partition counts GPUs, these are processors.
         """
-        cores = np.where(self._counts_gpus, self._gpus, cores)
+        if self._counts_gpus is not None and self.held is not None:
+            cores = np.where(self._counts_gpus, self.held.gpus, cores)
         unit = self._of_each([part.unit for part in self._partitions])
         of_node = self._of_each([part.cores for part in self._partitions])
         return np.where(cores > 0, np.ceil(cores / of_node) * unit, cores)

@@ -66,16 +66,14 @@ def read_shares(size: int, extra: Mapping[str, Any], biggest: Sequence[int], whe
         for wanted, most in zip((size, gpus, memory), biggest, strict=True)
     )
     nodes = min(read_amount(extra, NODES, 1, where) if NODES in extra else max(least, 1), size)
-    of_each = ceil(memory / nodes)
-    bounds = sorted({0, size % nodes, gpus % nodes, nodes})
+    (cores, wider), (of_node, more), of_each = (
+        divmod(size, nodes),
+        divmod(gpus, nodes),
+        ceil(memory / nodes),
+    )
     shares = tuple(
-        Share(
-            end - at,
-            size // nodes + (at < size % nodes),
-            gpus // nodes + (at < gpus % nodes),
-            of_each,
-        )
-        for at, end in pairwise(bounds)
+        Share(end - at, cores + (at < wider), of_node + (at < more), of_each)
+        for at, end in pairwise(sorted({0, wider, more, nodes}))
     )
     return Demand(shares, exclusive)
 
