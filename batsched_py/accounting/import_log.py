@@ -137,8 +137,8 @@ class _Import:
             if self._site and job.extras.exclusive and job.start >= 0:
                 self._hold_whole_nodes(job)
             self.rows.add(job)
-            if 0 < job.allocated < job.requested:
-                self.tally.noted["jobs had fewer processors than they requested"] += 1
+            has_fewer = 0 < job.allocated < job.requested
+            self.tally.noted["jobs had fewer processors than they requested"] += has_fewer
             nb_jobs += 1
         if not nb_jobs:
             more = f" and {len(self.records) - 1} more files" if len(self.records) > 1 else ""
@@ -223,12 +223,11 @@ class _Import:
     def _notes(self, draft: MachineDraft, use: ResourceUse) -> Iterator[str]:
         options = self.options
         yield from self.system.rules
-        if options.from_eligible:
-            yield (
-                "submission is when a job became eligible to start: waits are the scheduler's alone"
-            )
-        else:
-            yield "the wait is from the submission to the start"
+        yield (
+            "submission is when a job became eligible to start: waits are the scheduler's alone"
+            if options.from_eligible
+            else "the wait is from the submission to the start"
+        )
         yield _size_rule(options)
         yield from self._processors_rule(draft)
         if options.time_zone is None:

@@ -102,8 +102,8 @@ class LogRows:
 
     def count_repeated(self, nb_rows: int) -> None:
         """Count the repeated records, given that ``nb_rows`` rows differ."""
-        if repeated := self._rows.nb_rows - nb_rows:
-            self._tally.dropped["repeated records, for example where exports overlap"] += repeated
+        what = "repeated records, for example where exports overlap"
+        self._tally.dropped[what] += self._rows.nb_rows - nb_rows
 
     def log_lines(self) -> Iterator[tuple[list[int], str, Extras]]:
         """Yield the 18 fields of each job, the text of its nodes and its further values.

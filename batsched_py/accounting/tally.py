@@ -84,7 +84,9 @@ class Tally:
 
     def notes(self) -> list[str]:
         """Return a sentence for each reason, without any name."""
-        texts = [f"left out: {reason} ({count})" for reason, count in sorted(self.dropped.items())]
+        texts = [
+            f"left out: {reason} ({count})" for reason, count in sorted((+self.dropped).items())
+        ]
         if self._bad:
             some = ", ".join(self._bad_places) + (", ..." if self._bad > SHOWN_LINES else "")
             texts.append(f"left out: bad lines ({self._bad}): {some}")

@@ -77,7 +77,7 @@ def calibrations(
         for name, run in zip(list(runs)[1:], others, strict=True)
     ]
     if site.usual:
-        differences.append(_difference(USUAL, site.estimates, site.usual, has_level=False))
+        differences.append(_difference(USUAL, site.estimates, site.usual))
     return PolicyCalibrations(
         {name: run.calibration for name, run in runs.items()},
         differences,
@@ -87,27 +87,21 @@ def calibrations(
 
 
 def _difference(
-    name: str,
-    site: Mapping[str, Estimate],
-    other: Mapping[str, Estimate],
-    *,
-    has_level: bool = True,
+    name: str, site: Mapping[str, Estimate], other: Mapping[str, Estimate]
 ) -> Difference:
     return Difference(
         name,
         (site["rank_correlation"] - other["rank_correlation"]).interval,
         (site["share_explained"] - other["share_explained"]).interval,
-        (abs(site["bias"]) - abs(other["bias"])).interval if has_level else None,
+        (abs(site["bias"]) - abs(other["bias"])).interval if name != USUAL else None,
     )
 
 
 def _counted_again(counts: JobCounts, before: MatchedJobs, jobs: MatchedJobs) -> JobCounts:
     """Return the counts of a run without the jobs that others refused."""
-    lost = len(before.row) - len(jobs.row)
-    if not lost:
-        return counts
-    not_measured = int((~jobs.measured).sum())
+    refused = counts.refused + len(before.row) - len(jobs.row)
     compared = int(jobs.measured.sum())
+    not_measured = len(jobs.row) - compared
     return msgspec.structs.replace(
-        counts, refused=counts.refused + lost, compared=compared, not_measured=not_measured
+        counts, refused=refused, compared=compared, not_measured=not_measured
     )

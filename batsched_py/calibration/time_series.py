@@ -71,11 +71,9 @@ def measure_utilisation(jobs: MatchedJobs, nb_processors: int | None) -> Utilisa
 
 def _waiting(jobs: MatchedJobs, weight: Column) -> Series:
     begin, end = _span(jobs)
-    spans = [
-        Intervals(jobs.submit, jobs.submit + wait, weight)
-        for wait in (jobs.recorded, jobs.simulated)
-    ]
-    return _series((spans[0], spans[1]), begin - begin % HOUR, end, HOUR)
+    recorded, simulated = jobs.submit + jobs.recorded, jobs.submit + jobs.simulated
+    spans = Intervals(jobs.submit, recorded, weight), Intervals(jobs.submit, simulated, weight)
+    return _series(spans, begin - begin % HOUR, end, HOUR)
 
 
 def _span(jobs: MatchedJobs) -> tuple[float, float]:

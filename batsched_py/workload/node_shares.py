@@ -66,13 +66,10 @@ def read_shares(size: int, extra: Mapping[str, Any], biggest: Sequence[int], whe
         for wanted, most in zip((size, gpus, memory), biggest, strict=True)
     )
     nodes = min(read_amount(extra, NODES, 1, where) if NODES in extra else max(least, 1), size)
-    (cores, wider), (of_node, more), of_each = (
-        divmod(size, nodes),
-        divmod(gpus, nodes),
-        ceil(memory / nodes),
-    )
+    cores, wider = divmod(size, nodes)
+    of_node, more = divmod(gpus, nodes)
     shares = tuple(
-        Share(end - at, cores + (at < wider), of_node + (at < more), of_each)
+        Share(end - at, cores + (at < wider), of_node + (at < more), ceil(memory / nodes))
         for at, end in pairwise(sorted({0, wider, more, nodes}))
     )
     return Demand(shares, exclusive)

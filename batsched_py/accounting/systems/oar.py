@@ -91,11 +91,10 @@ class Oar(AccountingSystem):
             yield job
         if per_gpu:
             self.cores_of_gpu = most = max(per_gpu)
-            if parts := per_gpu.total() - per_gpu[most]:
-                self._noted[
-                    f"jobs had fewer cores for each GPU than the most ({most:g}): they are taken "
-                    "to have had parts of GPUs"
-                ] += parts
+            self._noted[
+                f"jobs had fewer cores for each GPU than the most ({most:g}): they are taken to "
+                "have had parts of GPUs"
+            ] += per_gpu.total() - per_gpu[most]
 
     def _texts(self) -> Iterator[str]:
         """Yield the text of each row, a line; a quoted name may go on in further lines.

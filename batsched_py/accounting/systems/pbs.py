@@ -155,8 +155,9 @@ class Pbs(AccountingSystem):
         nodes = len(parts) or wanted_nodes
         cpus, gpus, mebibytes = (sum(part[at] for part in parts.values()) for at in range(3))
         if cpus > MOST_PROCESSORS:
-            hosts_text = fields.get("exec_host", "")
-            refuse("exec_host", hosts_text, f"at most {MOST_PROCESSORS} processors")
+            refuse(
+                "exec_host", fields.get("exec_host", ""), f"at most {MOST_PROCESSORS} processors"
+            )
         used = cpus or parse_count("ncpus", fields.get("resources_used.ncpus", "")) or UNKNOWN
         allocated = self._count(wanted if cray else used, nodes)
         job.requested = self._count(wanted, wanted_nodes)
@@ -192,9 +193,8 @@ class Pbs(AccountingSystem):
             return
         cput = parse_length("cput", fields.get("resources_used.cput", ""))
         job.cpu_time = divide_among(cput, allocated)
-        job.memory = divide_among(
-            parse_memory("mem", fields.get("resources_used.mem", "")), allocated
-        )
+        used_memory = parse_memory("mem", fields.get("resources_used.mem", ""))
+        job.memory = divide_among(used_memory, allocated)
 
     def _set_status(self, job: JobRecord, fields: Mapping[str, str], kind: str) -> None:
         exit_status = fields.get("Exit_status", "")
@@ -209,9 +209,9 @@ class Pbs(AccountingSystem):
 
     def _count_deleted(self) -> None:
         """Count the jobs that were deleted and never ran, whose sizes are not recorded."""
-        for _, events in groupby(self._events, key=lambda row: row[:3]):
-            if {kind for *_, kind in events} == {0}:
-                self._dropped["jobs deleted before they started: their size is not recorded"] += 1
+        jobs = groupby(self._events, key=lambda row: row[:3])
+        nb = sum({kind for *_, kind in events} == {0} for _, events in jobs)
+        self._dropped["jobs deleted before they started: their size is not recorded"] += nb
 
 
 def parse_attributes(message: str) -> dict[str, str]:

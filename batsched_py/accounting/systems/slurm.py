@@ -160,8 +160,7 @@ class Slurm(AccountingSystem):
             self._noted[
                 "records of elements of an array that never started: each element is a job"
             ] += 1
-        if component:
-            self._noted["components of heterogeneous jobs: each is a job"] += 1
+        self._noted["components of heterogeneous jobs: each is a job"] += bool(component)
         if raw_id.isascii() and raw_id.isdigit() and len(raw_id) < 16:
             return int(raw_id), 0
         return int(number), int(element or component or 0)
@@ -223,10 +222,9 @@ class Slurm(AccountingSystem):
         if suspended < 0 and 0 <= elapsed < held:
             suspended = held - elapsed
         run_time = held - max(suspended, 0)
-        if suspended > 0:
-            self._noted["jobs were suspended: their run time does not include it"] += 1
-        if run_time < 0 or elapsed not in (UNKNOWN, run_time):
-            self._noted["jobs have an Elapsed that is not End - Start - Suspended"] += 1
+        differs = run_time < 0 or elapsed not in (UNKNOWN, run_time)
+        self._noted["jobs were suspended: their run time does not include it"] += suspended > 0
+        self._noted["jobs have an Elapsed that is not End - Start - Suspended"] += differs
         return max(run_time, 0)
 
     def _set_sizes(self, record: JobRecord, fields: dict[str, str]) -> None:
@@ -276,10 +274,8 @@ class Slurm(AccountingSystem):
             of_job = max(cpus, wanted)
             each = parse_memory_of_job(fields["requested_memory"], of_job, nodes)
             memory = max(round(each * of_job / 1024), 1) if each > 0 and of_job > 0 else UNKNOWN
-        if has_shards:
-            self._noted["jobs asked for shards of GPUs: they count as no GPU"] += 1
-        if has_licences:
-            self._noted["jobs asked for licences: simulations have none"] += 1
+        self._noted["jobs asked for shards of GPUs: they count as no GPU"] += has_shards
+        self._noted["jobs asked for licences: simulations have none"] += has_licences
         is_alone = fields["exclusive"].upper() in _EXCLUSIVE or fields["oversubscribe"] == "NO"
         least_gpus = 0 if self._knows_gpus else UNKNOWN
         record.extras = Extras(
