@@ -199,9 +199,8 @@ class _Import:
         """
         table.write(make_csv_line(HEADER))
         for line, nodes, held in self.rows.log_lines():
-            is_alone = False
-            if self._site or 0 < held.requested_cores < held.cores:
-                is_alone = held.cores >= (self._seen.capacity(nodes).cores or inf)
+            is_alone = bool(self._site) or 0 < held.requested_cores < held.cores
+            is_alone = is_alone and held.cores >= (self._seen.capacity(nodes).cores or inf)
             cells = (held._replace(exclusive="1") if is_alone else held).cells(line[0])
             table.write(make_csv_line(cells))
             yield line
@@ -269,11 +268,10 @@ class _Import:
     def header(self, imported: Imported) -> list[str]:
         """Return the header of the log."""
         names, options = self.rows.names, self.options
-        nb_processors = options.max_processors or imported.draft.nb_processors
         first, last_end = self._first or 0, self._use.last_end
         return make_header_lines(
             nb_jobs=imported.nb_jobs,
-            nb_processors=nb_processors,
+            nb_processors=options.max_processors or imported.draft.nb_processors,
             unix_start_time=first,
             time_zone=options.zone,
             notes=imported.notes,

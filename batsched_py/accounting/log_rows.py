@@ -168,5 +168,4 @@ def _submitted_anew(rows: Iterable[Row]) -> Iterator[Row]:
         while later_runs and later_runs[0] < row:
             yield heappop(later_runs)
         yield row
-    while later_runs:
-        yield heappop(later_runs)
+    yield from sorted(later_runs)

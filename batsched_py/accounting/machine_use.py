@@ -46,7 +46,10 @@ def measure_use(rows: Iterable[Row], least_gap: float) -> MachineUse:
             _, freed, its = heappop(running)
             total -= freed
             in_use[its] -= freed
-        _note_gap(use, start, submit, least_gap)
+        if use.last_end is not None and start - use.last_end >= least_gap:
+            use.gaps.append(Gap(use.last_end, start))
+        if use.gaps and start == use.gaps[-1].end:
+            use.gaps[-1].waited |= start - submit > (start - use.gaps[-1].begin) / 2
         use.last_end = end if use.last_end is None else max(use.last_end, end)
         total += size
         in_use[partition] += size
@@ -54,11 +57,3 @@ def measure_use(rows: Iterable[Row], least_gap: float) -> MachineUse:
         use.most = max(use.most, total)
         use.most_of[partition] = max(use.most_of[partition], in_use[partition])
     return use
-
-
-def _note_gap(use: MachineUse, start: int, submit: int, least: float) -> None:
-    begin = use.last_end
-    if begin is not None and start - begin >= least:
-        use.gaps.append(Gap(begin, start))
-    if use.gaps and start == use.gaps[-1].end:
-        use.gaps[-1].waited |= start - submit > (start - use.gaps[-1].begin) / 2

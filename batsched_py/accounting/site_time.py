@@ -81,9 +81,7 @@ class SiteClock:
         ]
         exact = [times for times in orders if times[1] >= 0 and times[2] - times[1] in lengths]
         possible = exact or orders or every
-        rule = "taken as the first"
-        if len(possible) == 1:
-            rule = "decided by their order and length"
+        rule = "taken as the first" if len(possible) > 1 else "decided by their order and length"
         self._noted[f"jobs have times in an hour that the clock repeated: {rule}"] += 1
         return possible[0]
 

@@ -65,12 +65,6 @@ def find_size_class(size: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.ceil(np.log2(np.maximum(size, 1))).astype(np.intp)
 
 
-def find_hour_of_day(jobs: MatchedJobs, log: SwfLog) -> NDArray[np.intp]:
-    """Return the hour of each submission by the log's clock, 0 to 23."""
-    start, zone, _ = find_clock(log)
-    return (local_hours(jobs.submit, start, zone) % 24).astype(np.intp)
-
-
 def _sizes(jobs: MatchedJobs) -> Classes:
     number = find_size_class(jobs.size)
     names = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 import pandas as pd
 
-from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, keep_common, match_jobs
+from batsched_py.calibration.matched_jobs import keep_common, match_jobs
 from batsched_py.calibration.resource_use import measure_resources
 from batsched_py.calibration.run_calibration import Calibration, ComparedRun
 from batsched_py.calibration.week_bootstrap import Estimate
@@ -68,8 +68,14 @@ def calibrations(
     usual = None
     machine = None if described is None else LogPartitions(log, described)
     for (name, table), jobs, (before, counts) in zip(tables.items(), same, matched, strict=True):
-        counts = _counted_again(counts, before, jobs)
-        run = ComparedRun(log, jobs, counts, table.nb_processors, machine, usual)
+        compared, lost = int(jobs.measured.sum()), len(before.row) - len(jobs.row)
+        same_jobs = msgspec.structs.replace(
+            counts,
+            refused=counts.refused + lost,
+            compared=compared,
+            not_measured=len(jobs.row) - compared,
+        )
+        run = ComparedRun(log, jobs, same_jobs, table.nb_processors, machine, usual)
         runs[name], usual = run, run.usual
     site, *others = runs.values()
     differences = [
@@ -94,14 +100,4 @@ def _difference(
         (site["rank_correlation"] - other["rank_correlation"]).interval,
         (site["share_explained"] - other["share_explained"]).interval,
         (abs(site["bias"]) - abs(other["bias"])).interval if name != USUAL else None,
-    )
-
-
-def _counted_again(counts: JobCounts, before: MatchedJobs, jobs: MatchedJobs) -> JobCounts:
-    """Return the counts of a run without the jobs that others refused."""
-    refused = counts.refused + len(before.row) - len(jobs.row)
-    compared = int(jobs.measured.sum())
-    not_measured = len(jobs.row) - compared
-    return msgspec.structs.replace(
-        counts, refused=refused, compared=compared, not_measured=not_measured
     )

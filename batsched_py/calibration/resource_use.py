@@ -135,17 +135,16 @@ def _measure_use(part: Partition, used: Intervals, has: Column) -> pd.DataFrame:
 
 def _group_by_cause(runs: pd.DataFrame) -> pd.DataFrame:
     """Return a row of all runs, then of others by share; none if no cause is known."""
-    if not any(runs["by"]):
+    if set().union(*runs["by"]) <= {"all", "none of these"}:
         return pd.DataFrame()
-    by = pd.Series([["all", *(causes or ["none of these"])] for causes in runs["by"]], runs.index)
-    found = runs.assign(by=by, runs=1).explode("by").groupby("by")
+    found = runs.assign(runs=1).explode("by").groupby("by")
     table = found.agg({"runs": "sum", "share": "sum", "recorded": "mean", "simulated": "mean"})
     table["share"] /= runs["share"].sum()
     return table.sort_values("share", ascending=False, kind="stable").reset_index()
 
 
 def _find_causes(row: Mapping[str, Any], known_limits: re.Pattern[str]) -> list[str]:
-    """Return what held a run back or ended it, by its row in the table of resources."""
+    """Return "all" and what held a run back or ended it, by its row in the table of resources."""
     reason, ended = row.get(REASON, "None"), row.get(ENDED_BY, "")
     is_limit, is_later = (reason.startswith(of) for of in (("QOS", "Assoc"), ("Dep", "BeginTime")))
     is_usual = reason in ("None", "Priority", "Resources")
@@ -159,7 +158,7 @@ def _find_causes(row: Mapping[str, Any], known_limits: re.Pattern[str]) -> list[
         "runs after the first": row.get(RUN, 1) > 1,
         ENDS.get(ended, ended): ended,
     }
-    return [cause for cause, holds in causes.items() if holds]
+    return ["all", *([cause for cause, holds in causes.items() if holds] or ["none of these"])]
 
 
 def _find_known_limits(described: MachineDescription) -> re.Pattern[str]:

@@ -15,7 +15,7 @@ from batsched_py.calibration.agreement import (
     to_log_scale,
 )
 from batsched_py.calibration.groups import Group, UserShare, count_near_users, make_groups
-from batsched_py.calibration.job_classes import classify_jobs, find_hour_of_day, find_size_class
+from batsched_py.calibration.job_classes import classify_jobs, find_size_class
 from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, match_jobs
 from batsched_py.calibration.time_series import (
     Backlog,
@@ -129,8 +129,9 @@ class ComparedRun:
 
     def _usual(self) -> Mapping[str, Estimate]:
         jobs = self.compared
-        hour = find_hour_of_day(jobs, self._log)
-        waits = compute_usual_waits(jobs.recorded, self.weeks, find_size_class(jobs.size), hour)
+        hour = next(classify_jobs(jobs, self._log))
+        size = find_size_class(jobs.size)
+        waits = compute_usual_waits(jobs.recorded, self.weeks, size, hour.number)
         return {} if waits is None else estimate_agreement(self.weeks, jobs.recorded, waits)
 
     @property

@@ -213,9 +213,8 @@ class Slurm(AccountingSystem):
 
     def _never_ran(self, held: int, fields: dict[str, str]) -> bool:
         """Return whether a job that has a start got no processors."""
-        nothing = "0" in (fields["allocated_cpus"], fields["nodes"])
-        nothing = nothing or fields["node_list"] == _NO_NODES
-        return held <= 0 and nothing
+        sizes = fields["allocated_cpus"], fields["nodes"]
+        return held <= 0 and ("0" in sizes or fields["node_list"] == _NO_NODES)
 
     def _run_time(self, held: int, elapsed: int, suspended: int) -> int:
         """Return how long a job ran: its processors are others' while it is suspended."""
