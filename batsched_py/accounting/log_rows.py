@@ -46,11 +46,10 @@ class LogRows:
         A job that got more processors than it requested has requested those.
         """
         names, submit = self.names, job.submit
-        requested = job.requested
-        if 0 < requested < job.allocated:
-            what = "jobs had more processors than they requested: these count as requested"
-            self._tally.noted[what] += 1
-            requested = job.allocated
+        has_more = 0 < job.requested < job.allocated
+        what = "jobs had more processors than they requested: these count as requested"
+        self._tally.noted[what] += has_more
+        requested = job.allocated if has_more else job.requested
         extras = job.extras
         if self._pseudonyms is not None:
             name = extras.reservation and self._pseudonyms.make("reservation", extras.reservation)

@@ -66,13 +66,10 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def numbers(self) -> dict[str, float]:
         """The measures by name without intervals, as columns of a campaign's results."""
-        measures = {
-            name: getattr(self.agreement, name).value for name in Agreement.__struct_fields__
-        }
         usual = self.by_size_and_hour
         return {
             "compared_jobs": float(self.jobs.compared),
-            **measures,
+            **{name: of.value for name, of in msgspec.structs.asdict(self.agreement).items()},
             **({} if usual is None else {"usual_share_explained": usual.share_explained.value}),
             "backlog_correlation": self.backlog.work.correlation.value,
             "utilisation_recorded": self.utilisation.recorded,

@@ -168,9 +168,7 @@ class Oar(AccountingSystem):
         self._set_sizes(job, fields)
         self._set_status(job, state, fields["exit_code"])
         if state == "Error" and job.start >= 0 and "besteffort" in fields["types"]:
-            self._noted[
-                "besteffort jobs ended with Error: taken as preempted, which is a guess"
-            ] += 1
+            self._noted["besteffort jobs ended with Error: taken as preempted, a guess"] += 1
             job.extras = job.extras._replace(ended_by="preempted")
         set_names(job, fields)
         return job
@@ -210,11 +208,11 @@ class Oar(AccountingSystem):
         if self._at["requested"] >= 0:
             requested = parse_count("nb_requested", fields["requested"])
         job.requested = requested or UNKNOWN
+        cores, gpus = requested, UNKNOWN
         if job.start >= 0:
+            cores, gpus = allocated, parse_count("nb_gpus", fields["gpus"])
             job.allocated, job.nodes = allocated or UNKNOWN, nodes or UNKNOWN
             job.node_names = ",".join(fields["hosts"].split())
-        gpus = parse_count("nb_gpus", fields["gpus"]) if job.start >= 0 else UNKNOWN
-        cores = allocated if job.start >= 0 else requested
         if self._options.in_nodes:
             cores = parse_count("nb_resources", fields["resources"])
         job.extras = job.extras._replace(

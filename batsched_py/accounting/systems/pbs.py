@@ -164,19 +164,16 @@ class Pbs(AccountingSystem):
         memory = parse_memory("mem", fields.get("Resource_List.mem", ""))
         job.requested_memory = divide_among(memory, max(job.requested, allocated))
         names, chunks = make_chunks(parts)
-        wanted_gpus = find_requested_gpus(fields)
         wanted_memory = ceil(memory / 1024) if memory > 0 else UNKNOWN
         ran = job.start >= 0
-        if "ncpus" in fields.get("exec_vnode", "") and parts:
-            wanted_gpus = max(wanted_gpus, 0)
-        else:
-            gpus = wanted_gpus
+        knows_gpus = parts and "ncpus" in fields.get("exec_vnode", "")
+        wanted_gpus = max(find_requested_gpus(fields), 0 if knows_gpus else UNKNOWN)
         held = cpus if self._options.in_nodes else allocated
         job.extras = job.extras._replace(
             cores=(held if ran else wanted) or UNKNOWN,
             nodes=nodes or UNKNOWN,
             memory_mib=mebibytes if ran and mebibytes else wanted_memory,
-            gpus=gpus if ran else wanted_gpus,
+            gpus=gpus if ran and knows_gpus else wanted_gpus,
             gpu_type=clean_name(fields.get("Resource_List.accelerator_model", "")),
             chunks="" if not ran or self._options.cores_per_node else chunks,
             exclusive="1" if "excl" in fields.get("Resource_List.place", "") else "",

@@ -157,9 +157,7 @@ class Slurm(AccountingSystem):
             refuse("JobID", job_id, "a number such as 123, 123_4 or 123+0")
         number, element, component, elements = match.groups()
         if elements:
-            self._noted[
-                "records of elements of an array that never started: each element is a job"
-            ] += 1
+            self._noted["records of array elements that never started: each element is a job"] += 1
         self._noted["components of heterogeneous jobs: each is a job"] += bool(component)
         if raw_id.isascii() and raw_id.isdigit() and len(raw_id) < 16:
             return int(raw_id), 0
