@@ -18,7 +18,7 @@ from batsched_py.support.host_lists import MOST_NODES, expand_nodes
 from batsched_py.support.natural_order import natural_key
 from batsched_py.workload.node_shares import NodeSize, parse_chunks
 
-_MOST_KEPT = 4096
+_MOST_KEPT = 16_384
 """Sets of nodes that are kept to know them again."""
 _ROUNDING = 1e-3
 """What sums of fractions may be too large."""
