@@ -259,7 +259,8 @@ class Slurm(AccountingSystem):
         nodes = parse_count("NNodes", fields["nodes" if ran else "shown_nodes"]) or UNKNOWN
         gres = parse_gres("AllocGRES", fields["allocated_gres"])
         wanted_gres = parse_gres("ReqGRES", fields["requested_gres"], max(nodes, 1))
-        has_shards = any(of.has_shards for of in (allocated, requested, gres, wanted_gres))
+        of_gres = gres.has_shards or wanted_gres.has_shards
+        has_shards = allocated.has_shards or requested.has_shards or of_gres
         has_licences = allocated.has_licences or requested.has_licences
         held = allocated if ran and fields["allocated_tres"] not in NO_VALUES else requested
         cpus = parse_count("AllocCPUS", fields["allocated_cpus"]) or UNKNOWN
