@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
+from operator import le
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,13 +47,13 @@ class Nodes:
         """The same that is free; nothing where a job has the whole node."""
         ends = np.cumsum(self.whole[0])
         self._first = (ends - self.whole[0]).tolist()
-        self._processors = ProcessorSet.interval(0, int(ends[-1]))
         self.out: Mask = np.zeros(len(self._first), np.bool_)
         """Which nodes have processors that are out of order."""
         self.jobs: list[dict[int, tuple[Job, tuple[int, ...]]]] = [{} for _ in self._first]
         """By node: the jobs that run there, by number, and what they hold (as in ``whole``)."""
         self.rooms: list[NodeRoom] = []
-        self._placed: dict[int, Placed] = {}
+        self._nodes_of: dict[int, list[int]] = {}
+        """The nodes of each running job, by its number."""
         self._chosen: dict[int, tuple[ProcessorSet, Placed]] = {}
         """The processors that were chosen for a job, by its number, and its shares there."""
 
@@ -82,32 +83,30 @@ class Nodes:
             if self.out[node] or (self.free[:, node] < taken).any():
                 raise InvariantError(
                     f"job {job.id} cannot start on processors {job.processors}: node {node} has "
-                    f"{_text(self.free[:, node])} free, the job needs {_text(taken)}"
+                    f"{self.free[:, node]} cores, GPUs and MiB free, the job needs {taken}"
                 )
             self.free[:, node] -= taken
             self.jobs[node][job.number] = job, taken
-        self._placed[job.number] = placed
-        self._note(placed)
+        self._nodes_of[job.number] = nodes = [node for node, _ in placed]
+        self._note(nodes)
 
     def vacate(self, job: Job) -> None:
         """Free the shares of a job that has ended."""
-        placed = self._placed.pop(job.number)
-        for node, _ in placed:
+        nodes = self._nodes_of.pop(job.number)
+        for node in nodes:
             self.free[:, node] += self.jobs[node].pop(job.number)[1]
-        self._note(placed, freed=True)
+        self._note(nodes, freed=True)
 
     def postpone(self, job: Job) -> None:
         """Take note of a running job whose end is expected at another time."""
-        self._note(self._placed[job.number])
+        self._note(self._nodes_of[job.number])
 
     def set_out(self, processors: ProcessorSet) -> None:
         """Run nothing new on the nodes of ``processors``, which are out of order."""
         self.out = np.array([bool(self.processors(at) & processors) for at in range(len(self.out))])
-        for room in self.rooms:
-            room.forget()
+        self._note(range(len(self.out)), freed=True)
 
-    def _note(self, placed: Placed, *, freed: bool = False) -> None:
-        nodes = [node for node, _ in placed]
+    def _note(self, nodes: Iterable[int], *, freed: bool = False) -> None:
         for room in self.rooms:
             room.note_change(nodes, freed=freed)
 
@@ -122,20 +121,19 @@ class ReadyTimes:
         self._nodes, self._numbers = nodes, numbers
         self._ahead: dict[int, tuple[Seconds, NDArray[np.int64]]] = {}
         """By place of a node: the expected ends, and what is free now and after each."""
-        self.forget()
+        self.changed = {*range(len(numbers))}
+        self._forget()
 
-    def forget(self) -> None:
-        """Forget all times."""
+    def _forget(self) -> None:
         self._rows: dict[Demand, slice] = {}
         self._wanted = np.zeros((4, 0), np.int64)
         """Cores, GPUs and MiB of each share, and whether it needs whole nodes."""
         self._times: Seconds = np.zeros((0, len(self._numbers)))
-        self.changed = {*range(len(self._numbers))}
 
     def find(self, demand: Demand) -> Seconds:
         """Return when each node can hold each share (seconds): -inf if now, inf if never."""
         if len(self._times) > _MOST_KEPT:
-            self.forget()
+            self._forget()
         for at in self.changed:
             node = self._numbers[at]
             held = sorted(self._nodes.jobs[node].values(), key=lambda each: each[0].expected_end)
@@ -249,19 +247,16 @@ class NodeRoom:
             return self._time
         every_ready = self.ready.find(job.demand)
         planned = np.zeros_like(self.planned)
-        times = np.sort(every_ready, axis=None)
+        times = np.sort(every_ready, axis=None)[sum(share.nodes for share in shares) - 1 :]
         free = self.nodes.free[:, self.numbers]
-        for time in times[sum(share.nodes for share in shares) - 1 :].tolist():
-            if time == inf:
-                break
+        for time in times[times < inf].tolist():
             fit: list[Mask] = [ready <= time for ready in every_ready]
             found = assign(shares, fit, free)
             if found is not None:
                 planned[[at for at, _ in found]] = True
                 break
-        else:
+        else:  # maybe a node is out of order; or nobody knows when jobs end
             time = inf
-        if time == inf:  # maybe a node that is out of order; or nobody knows when jobs end
             every_node |= not self.nodes.out[self.numbers].any()
         planned |= every_node
         if (planned != self.planned).any():
@@ -270,7 +265,7 @@ class NodeRoom:
             self._no_room = {key for key in self._no_room if not key[1]}
             self._found = None, []
         self._head, self._time = job, time
-        return float(time)
+        return time
 
     def note_change(self, nodes: Iterable[int], *, freed: bool) -> None:
         """Take note that jobs started or ended on ``nodes``."""
@@ -283,13 +278,6 @@ class NodeRoom:
             self.nb_changes += 1
             most = self.nodes.free[:, here].max(axis=1).tolist()
             self._no_room = {key for key in self._no_room if not _may_fit(key[0], most)}
-
-    def forget(self) -> None:
-        """Forget what was found, since nodes went out of order or came back."""
-        self.nb_changes += 1
-        self.ready.forget()
-        self._head, self._found = None, (None, [])
-        self._no_room.clear()
 
     def _choose(self, demand: Demand, allowed: Mask | None) -> Placed | None:
         """Return a node for each share, None if there are too few."""
@@ -338,14 +326,4 @@ def _match(shares: Sequence[Share], fit: Sequence[Mask]) -> Placed | None:
 
 def _may_fit(demand: Demand, most: Sequence[int]) -> bool:
     """Return whether a node may hold some share, given the ``most`` that any has free of each."""
-    cores, gpus, memory = most
-    return any(
-        cores >= share.cores and gpus >= share.gpus and memory >= share.memory_mib
-        for share in demand.shares
-    )
-
-
-def _text(amounts: Any) -> str:
-    cores, gpus, memory = map(int, amounts)
-    of_memory = "any memory" if memory >= _ANY_MEMORY // 2 else f"{memory} MiB"
-    return f"{cores} cores, {gpus} GPUs, {of_memory}"
+    return any(all(map(le, share[1:], most)) for share in demand.shares)
