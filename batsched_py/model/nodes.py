@@ -247,7 +247,7 @@ class NodeRoom:
             return self._time
         every_ready = self.ready.find(job.demand)
         planned = np.zeros_like(self.planned)
-        times = np.sort(every_ready, axis=None)[sum(share.nodes for share in shares) - 1 :]
+        times: Seconds = np.sort(every_ready, axis=None)[sum(share.nodes for share in shares) - 1 :]
         free = self.nodes.free[:, self.numbers]
         for time in times[times < inf].tolist():
             fit: list[Mask] = [ready <= time for ready in every_ready]
@@ -265,7 +265,7 @@ class NodeRoom:
             self._no_room = {key for key in self._no_room if not key[1]}
             self._found = None, []
         self._head, self._time = job, time
-        return time
+        return float(time)
 
     def note_change(self, nodes: Iterable[int], *, freed: bool) -> None:
         """Take note that jobs started or ended on ``nodes``."""

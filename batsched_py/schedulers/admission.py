@@ -119,7 +119,10 @@ class Admission:
         returned = self.limits.show_more()
         while self._come and self._come[0][0] <= now:
             returned.append(heappop(self._come)[2])
-        for job in self._leaving(now):
+        leaving = []
+        while self._leave and self._leave[0][0] < now:
+            leaving.append(heappop(self._leave)[2])
+        for job in leaving:
             if job in self.queue_of(job) and not self._may_enter(job, now):
                 self.queue_of(job).remove(job)
         for job in returned:
@@ -185,12 +188,3 @@ class Admission:
             if job.state is WAITING and self.limits.shows(job):
                 self.queue_of(job).add(job)
         self._withheld = []
-
-    def _leaving(self, now: float) -> list[Job]:
-        """Return the jobs that would run into an outage if they started now."""
-        jobs = []
-        while self._leave and self._leave[0][0] < now:
-            job = heappop(self._leave)[2]
-            if job.state is WAITING:
-                jobs.append(job)
-        return jobs
