@@ -37,11 +37,8 @@ class Nodes:
 
     def __init__(self, groups: Sequence[NodeGroup]) -> None:
         counts = [group.count for group in groups]
-        columns = (
-            (group.cores, group.gpus, _ANY_MEMORY if group.memory_mib is None else group.memory_mib)
-            for group in groups
-        )
-        self.whole = np.repeat(np.array(list(columns), np.int64), counts, axis=0).T
+        rows = [(of.cores, of.gpus, of.memory_mib or _ANY_MEMORY) for of in groups]
+        self.whole = np.repeat(np.array(rows, np.int64), counts, axis=0).T
         """Cores, GPUs and MiB of each node, of shape (3, n)."""
         self.free = self.whole.copy()
         """The same that is free; nothing where a job has the whole node."""
@@ -175,18 +172,15 @@ class NodeRoom:
         """The nodes that :meth:`plan` has reserved, as a mask of the nodes of this partition."""
         self.nb_changes = 0
         """How often jobs may have got room: nodes were freed, or others were planned."""
-        self._head: Job | None = None
-        """The job of the last plan, None if its nodes have changed since."""
-        self._time = inf
-        """When it can start by that plan."""
+        self._plan: tuple[Job | None, float] = None, inf
+        """The job of the last plan, None if nodes have changed since, and when it can start."""
         self._no_room: set[tuple[Demand, bool]] = set()
         """What had no room, on any nodes or on unplanned ones, and has none now."""
         self._found: tuple[Job | None, Placed] = None, []
         self._demands: dict[Demand, Demand] = {}
         """Each demand, so that equal demands are one object."""
         nodes.rooms.append(self)
-        biggest = nodes.whole[:, self.numbers].max(axis=1)
-        self._biggest: tuple[int, ...] = tuple(biggest.tolist())
+        self._biggest: list[int] = nodes.whole[:, self.numbers].max(axis=1).tolist()
 
     def make_demand(self, size: int, extra: Mapping[str, Any], where: str) -> Demand:
         """Return what a job needs of nodes, by the fields of a workload.
@@ -243,8 +237,8 @@ class NodeRoom:
         """
         assert job.demand is not None
         shares = job.demand.shares
-        if job is self._head:
-            return self._time
+        if job is self._plan[0]:
+            return self._plan[1]
         every_ready = self.ready.find(job.demand)
         planned = np.zeros_like(self.planned)
         times: Seconds = np.sort(every_ready, axis=None)[sum(share.nodes for share in shares) - 1 :]
@@ -264,7 +258,7 @@ class NodeRoom:
             self.nb_changes += 1
             self._no_room = {key for key in self._no_room if not key[1]}
             self._found = None, []
-        self._head, self._time = job, time
+        self._plan = job, time
         return float(time)
 
     def note_change(self, nodes: Iterable[int], *, freed: bool) -> None:
@@ -273,7 +267,7 @@ class NodeRoom:
         if not here:
             return
         self.ready.changed.update(self._place[node] for node in here)
-        self._head, self._found = None, (None, [])
+        self._plan, self._found = (None, inf), (None, [])
         if freed:
             self.nb_changes += 1
             most = self.nodes.free[:, here].max(axis=1).tolist()

@@ -103,17 +103,11 @@ class Admission:
         """Return why a job is held back, None if it is not."""
         return self._held.get(job.number) or self.limits.explain(job)
 
-    def _may_change_by(self, now: float) -> bool:
-        return bool(
-            self.limits.changed
-            or self._withheld
-            or (self._come and self._come[0][0] <= now)
-            or (self._leave and self._leave[0][0] < now)
-        )
-
     def update(self, now: float, new: list[Job]) -> None:
         """Add new jobs and jobs that are no longer held back, and remove jobs that now are."""
-        if not new and not self._may_change_by(now):
+        comes = self._come and self._come[0][0] <= now
+        leaves = self._leave and self._leave[0][0] < now
+        if not (new or comes or leaves or self._withheld or self.limits.changed):
             return
         self._let_back()
         returned = self.limits.show_more()

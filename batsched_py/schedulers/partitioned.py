@@ -57,6 +57,11 @@ class Partitioned:
                 f"{type(first).__name__} places jobs on sites, which a machine file does not have: "
                 f"give another policy, or {parameter('sites')} in place of {parameter('machine')}"
             )
+        if described.nodes and not declares(first, "packs_nodes"):
+            raise UsageError(
+                f"{type(first).__name__} does not place jobs by GPUs and memory of nodes: give "
+                "each partition of the machine file a unit, 'core' or 'gpu'"
+            )
         self._outages = Outages(described.outages)
         self._knows = declares(first, "knows_partitions") or described.is_one
         nb = 1 if self._knows else len(described.partitions)

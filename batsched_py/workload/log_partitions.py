@@ -99,12 +99,8 @@ class LogPartitions:
     def requests(self, requested: Column) -> Column:
         """Return the time that each job asks for, seconds; at most 0 where there is no limit."""
         most = self.max_walltimes
-        default = self._of_each(
-            [
-                part.max_walltime if part.default_walltime is None else part.default_walltime
-                for part in self._partitions
-            ]
-        )
+        usual = [part.default_walltime or part.max_walltime for part in self._partitions]
+        default = self._of_each(usual)
         default = np.where(default < inf, default, -1.0)
         asked = np.where(requested > 0, requested, default)
         self._too_long = asked > most

@@ -40,6 +40,9 @@ class PartitionLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of jobs that request more time than the partition gives."""
     max_running_jobs_per_user: Count | None = None
     max_processors_per_user: Count | None = None
+    max_walltime: float = inf
+    default_walltime: float | None = None
+    """Of jobs that request none; None: ``max_walltime`` if there is one."""
 
 
 class Partition(PartitionLimits, frozen=True, kw_only=True):
@@ -50,9 +53,6 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
     """Processors of a node where jobs take whole nodes, 1 where they take processors."""
     cores: int = 1
     """Cores of a log's job that become ``unit`` processors."""
-    max_walltime: float = inf
-    default_walltime: float | None = None
-    """Of jobs that request none; None: ``max_walltime`` if there is one."""
     max_size: int = MOST_PROCESSORS
     """Processors of a job."""
     counts_gpus: bool = False

@@ -91,7 +91,7 @@ class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown
     whole_nodes: bool = False
     unit: Literal["core", "gpu"] | None = None
     """What is counted; None: jobs hold all resources of nodes, where nodes have several."""
-    max_walltime: Seconds | None = None
+    max_walltime: Seconds = Seconds(inf)
     default_walltime: Seconds | None = None
     max_nodes: Count | None = None
     max_processors: Count | None = None
@@ -113,9 +113,6 @@ class _LimitTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     cpus: _Most | None = None
     memory: Memory | None = None
     jobs: _Most | None = None
-
-
-_EVERYTHING = _PartitionTable(name="all")
 
 
 class _OutageTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -181,17 +178,16 @@ class MachineChanges(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("gpu_node_factor", "max_gpus_per_user"):
             if getattr(self, name) is not None and not any(group.gpus for group in file.nodes):
                 raise UsageError(f"{parameter(name)}: no nodes of {path} have gpus")
-        file.partitions = [self._change(table) for table in file.partitions or [_EVERYTHING]]
+        tables = file.partitions or [_PartitionTable(name="all")]
+        file.partitions = [self._change(table) for table in tables]
         if self.max_gpus_per_user is not None:
             file.limits.append(_LimitTable(per="user", gpus=self.max_gpus_per_user))
 
     def _change(self, table: _PartitionTable) -> _PartitionTable:
-        if self.whole_nodes is not None:
-            table = replace(table, whole_nodes=self.whole_nodes)
-        if self.max_walltime is not None:
-            most = inf if table.max_walltime is None else table.max_walltime
-            table = replace(table, max_walltime=Seconds(min(most, self.max_walltime)))
-        return table
+        whole = table.whole_nodes if self.whole_nodes is None else self.whole_nodes
+        most = inf if self.max_walltime is None else self.max_walltime
+        most = min(table.max_walltime, most)
+        return replace(table, whole_nodes=whole, max_walltime=Seconds(most))
 
 
 NO_CHANGES = MachineChanges()
@@ -430,14 +426,11 @@ class _Machine:
         per_node = max(cores) if whole and len(cores) == 1 else 1
         of_nodes = table.max_nodes and table.max_nodes * (1 if in_nodes else max(cores))
         limits = [limit for limit in (table.max_processors, of_nodes) if limit is not None]
-        most, usual = table.max_walltime, table.default_walltime
         return Partition(
             **{name: getattr(table, name) for name in PartitionLimits.__struct_fields__},
             processors=self.processors(part.nodes),
             unit=1 if in_nodes else per_node,
             cores=per_node,
-            max_walltime=inf if most is None else float(most),
-            default_walltime=None if usual is None else float(usual),
             max_size=min(limits, default=MOST_PROCESSORS),
             counts_gpus=part.counts_gpus,
             nodes=part.nodes if self.are_packed else NO_PROCESSORS,
