@@ -30,6 +30,7 @@ from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.options.durations import parse_time
 from batsched_py.options.option_values import find_choices
 from batsched_py.support.json_values import did_you_mean, is_number, quote, to_python, whole
+from batsched_py.units import parse_mebibytes
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -46,8 +47,6 @@ _WORDS: dict[Any, str] = {
     Mapping: "names and values",
 }
 _TIME = re.compile(r"[\d.]+ ?(s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)")
-_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([KMGTP])(?:i?B)?", re.IGNORECASE | re.ASCII)
-_MEBIBYTES = {"K": 2.0**-10, "M": 1, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30}
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 _BOUNDS |= {"min_length": "of length at least", "max_length": "of length at most"}
 
@@ -98,20 +97,6 @@ class Memory(int, Parsed):
         if not is_number(value) or value < 1:
             raise ValueError
         return cls(value)
-
-
-def parse_mebibytes(text: str) -> float:
-    """Return the MiB in a text such as ``512 GiB`` or ``64gb``, whose units are powers of 1024.
-
-    Raises :class:`ValueError` for another text.
-
-    >>> parse_mebibytes("1.5 GiB")
-    1536.0
-    """
-    match = _MEMORY.fullmatch(text.strip())
-    if match is None:
-        raise ValueError
-    return float(match[1]) * _MEBIBYTES[match[2].upper()]
 
 
 class Name(str, Parsed):

@@ -40,6 +40,7 @@ from batsched_py.workload.machine_description import (
 from batsched_py.workload.node_shares import NodeSize
 from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
 
+_SOME = msgspec.Meta(min_length=1, description="at least one table [[nodes]]")
 _Time = Annotated[float, msgspec.Meta(ge=0, le=LATEST_TIME)]
 _NodeSet = Annotated[str, msgspec.Meta(description="numbers of nodes such as '0-3 7'")]
 
@@ -77,10 +78,7 @@ class _NamedNodeTable(_NodeTable, kw_only=True, forbid_unknown_fields=True):
 class _NamedNodes(msgspec.Struct):
     """The nodes of a machine file, without its other tables."""
 
-    nodes: Annotated[
-        list[_NamedNodeTable],
-        msgspec.Meta(min_length=1, description="at least one table [[nodes]]"),
-    ]
+    nodes: Annotated[list[_NamedNodeTable], _SOME]
 
 
 class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,9 +137,7 @@ class _MachineFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a processor of the simulation is."""
     resources: Text | None = None
     """A table of what jobs hold besides cores, beside this file."""
-    nodes: Annotated[
-        list[_NodeTable], msgspec.Meta(min_length=1, description="at least one table [[nodes]]")
-    ]
+    nodes: Annotated[list[_NodeTable], _SOME]
     partitions: list[_PartitionTable] = []
     outages: list[_OutageTable] = []
     limits: list[_LimitTable] = []
@@ -424,14 +420,13 @@ class _Machine:
                 "expected nodes of one size; make a partition for each"
             )
         per_node = max(cores) if whole and len(cores) == 1 else 1
-        of_nodes = table.max_nodes and table.max_nodes * (1 if in_nodes else max(cores))
-        limits = [limit for limit in (table.max_processors, of_nodes) if limit is not None]
+        of_nodes = (table.max_nodes or MOST_PROCESSORS) * (1 if in_nodes else max(cores))
         return Partition(
             **{name: getattr(table, name) for name in PartitionLimits.__struct_fields__},
             processors=self.processors(part.nodes),
             unit=1 if in_nodes else per_node,
             cores=per_node,
-            max_size=min(limits, default=MOST_PROCESSORS),
+            max_size=min(table.max_processors or MOST_PROCESSORS, of_nodes),
             counts_gpus=part.counts_gpus,
             nodes=part.nodes if self.are_packed else NO_PROCESSORS,
             takes_nodes=whole,

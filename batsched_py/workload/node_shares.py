@@ -9,8 +9,8 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from batsched_py.errors import WorkloadError
-from batsched_py.options.checked_values import parse_mebibytes
 from batsched_py.support.json_values import is_integer, quote
+from batsched_py.units import parse_mebibytes
 
 NODES, GPUS, MEMORY, CHUNKS, EXCLUSIVE = "nodes", "gpus", "memory_mib", "chunks", "exclusive"
 """Fields of a job: numbers of nodes, GPUs and MiB in total, parts of nodes, whether whole nodes."""
