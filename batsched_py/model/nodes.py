@@ -152,8 +152,7 @@ class ReadyTimes:
     def _update(self, at: int, rows: slice) -> None:
         nodes, node, (ends, free) = self._nodes, self._numbers[at], self._ahead[at]
         *shares, exclusive = self._wanted[:, rows]
-        whole = nodes.whole[:, node, None] * exclusive
-        wanted = np.maximum(shares, whole)
+        wanted = np.maximum(shares, nodes.whole[:, node, None] * exclusive)
         first = np.maximum(free[0].searchsorted(wanted[0]), free[1].searchsorted(wanted[1]))
         ready = ends[np.maximum(first, free[2].searchsorted(wanted[2]))]
         self._times[rows, at] = inf if nodes.out[node] else ready
@@ -196,7 +195,7 @@ class NodeRoom:
     def can_hold(self, demand: Demand) -> bool:
         """Return whether a job with this demand could run here if nothing else did."""
         whole = self.nodes.whole[:, self.numbers]
-        fit = [np.all(share[1:] <= whole.T, axis=1) for share in demand.shares]
+        fit = np.array([np.all(share[1:] <= whole.T, axis=1) for share in demand.shares])
         return assign(demand.shares, fit, whole) is not None
 
     def find(self, job: Job, *, unplanned: bool = False) -> bool:
@@ -244,8 +243,7 @@ class NodeRoom:
         times: Seconds = np.sort(every_ready, axis=None)[sum(share.nodes for share in shares) - 1 :]
         free = self.nodes.free[:, self.numbers]
         for time in times[times < inf].tolist():
-            fit: list[Mask] = [ready <= time for ready in every_ready]
-            found = assign(shares, fit, free)
+            found = assign(shares, every_ready <= time, free)
             if found is not None:
                 planned[[at for at, _ in found]] = True
                 break
@@ -275,20 +273,20 @@ class NodeRoom:
 
     def _choose(self, demand: Demand, allowed: Mask | None) -> Placed | None:
         """Return a node for each share, None if there are too few."""
-        fit: list[Mask] = [ready == -inf for ready in self.ready.find(demand)]
+        fit: Mask = self.ready.find(demand) == -inf
         if allowed is not None:
-            fit = [mask & allowed for mask in fit]
-        if len(fit) == 1 and np.count_nonzero(fit[0]) < demand.shares[0].nodes:  # mostly
+            fit &= allowed
+        if len(fit) == 1 and np.count_nonzero(fit) < demand.shares[0].nodes:  # mostly
             return None
         found = assign(demand.shares, fit, self.nodes.free[:, self.numbers])
         return found and [(int(self.numbers[at]), share) for at, share in found]
 
 
-def assign(shares: Sequence[Share], fit: Sequence[Mask], free: NDArray[np.int64]) -> Placed | None:
+def assign(shares: Sequence[Share], fit: Mask, free: NDArray[np.int64]) -> Placed | None:
     """Return the place of a node for each share, the best-fitting ones; None if there are too few.
 
-    ``fit`` has the nodes that can hold each kind of share, largest first. Nodes with the fewest
-    free GPUs come first, then with the fewest free cores, least free memory and lowest number.
+    ``fit`` has a row for each kind of share: the nodes that can hold it. Nodes with the fewest free
+    GPUs come first, then with the fewest free cores, least free memory and lowest number.
     """
     chosen: Placed = []
     taken: list[int] = []
@@ -306,13 +304,13 @@ def assign(shares: Sequence[Share], fit: Sequence[Mask], free: NDArray[np.int64]
     return chosen
 
 
-def _match(shares: Sequence[Share], fit: Sequence[Mask]) -> Placed | None:
+def _match(shares: Sequence[Share], fit: Mask) -> Placed | None:
     """Return some node for each share, where best-fitting ones leave none for the last shares."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
     rows = np.repeat(np.arange(len(shares)), [share.nodes for share in shares])
-    places = maximum_bipartite_matching(csr_array(np.array(fit)[rows]), perm_type="column").tolist()
+    places = maximum_bipartite_matching(csr_array(fit[rows]), perm_type="column").tolist()
     if -1 in places:
         return None
     return [(place, shares[row]) for place, row in zip(places, rows.tolist(), strict=True)]

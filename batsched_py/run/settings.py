@@ -105,7 +105,6 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             default="that of the user model",
         ),
     ] = None
-    """The user model's option of that name: how sessions are delimited."""
     user_options: Annotated[
         Mapping[str, Any],
         _users("Option of the user model.", _KEY_VALUE, ("-U",), values=_OPTION_OF),
@@ -385,7 +384,6 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             default="batsim on PATH",
         ),
     ] = None
-    """For the back end ``batsim``; None: ``batsim`` on PATH."""
     batsim_log: Annotated[
         bool, _back_end("Let Batsim log everything it does (4 MB and more), not only errors.")
     ] = False

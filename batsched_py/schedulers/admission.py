@@ -63,14 +63,8 @@ class Outages:
 
     def find_next_planned(self, time: float, partition: Partition) -> float:
         """Return when the first planned outage of a partition from ``time`` on begins, or inf."""
-        return next(
-            (
-                each.begin
-                for each in self._planned
-                if each.begin >= time and each.processors & partition.processors
-            ),
-            inf,
-        )
+        later = (each for each in self._planned if each.begin >= time)
+        return next((each.begin for each in later if each.processors & partition.processors), inf)
 
 
 class Admission:
@@ -109,7 +103,11 @@ class Admission:
         leaves = self._leave and self._leave[0][0] < now
         if not (new or comes or leaves or self._withheld or self.limits.changed):
             return
-        self._let_back()
+        for job in self._withheld:
+            self._held.pop(job.number, None)
+            if job.state is WAITING and self.limits.shows(job):
+                self.queue_of(job).add(job)
+        self._withheld = []
         returned = self.limits.show_more()
         while self._come and self._come[0][0] <= now:
             returned.append(heappop(self._come)[2])
@@ -174,11 +172,3 @@ class Admission:
         self.queue_of(job).discard(job)
         self._held.pop(job.number, None)
         self.limits.remove(job)
-
-    def _let_back(self) -> None:
-        """Put the withheld jobs back into their queues."""
-        for job in self._withheld:
-            self._held.pop(job.number, None)
-            if job.state is WAITING and self.limits.shows(job):
-                self.queue_of(job).add(job)
-        self._withheld = []

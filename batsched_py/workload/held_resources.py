@@ -8,7 +8,6 @@ from sys import intern
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from batsched_py.errors import InputError, UsageError
 from batsched_py.files.readers import is_file, numbered_csv_rows, read_text
@@ -73,11 +72,6 @@ class HeldResources:
         self.known = [row or {} for row in rows]
         """All that the table has of each job, by the names of its columns."""
         self.rows = [{name: row[name] for name in _OF_JOBS if name in row} for row in self.known]
-
-    @property
-    def gpus(self) -> NDArray[np.float64]:
-        """The number of GPUs of each job, 0 where none are known."""
-        return np.array([row.get(GPUS, 0) for row in self.rows], dtype=np.float64)
 
 
 def _read(path: str) -> dict[int, Row]:

@@ -42,7 +42,8 @@ class LogPartitions:
         self._notes = self.held.notes if self.held else []
         if self.held is None and described.nodes:
             self._notes = ["jobs hold cores only: the machine file names no table of resources"]
-        self._gpus = self.held.gpus if self.held else np.zeros(len(log))
+        rows = self.held.rows if self.held else [{}] * len(log)
+        self._gpus = np.array([row.get(GPUS, 0) for row in rows], dtype=np.float64)
         self._counts_gpus = np.array([part.counts_gpus for part in self._partitions])[self.place]
         self.lacks_gpus: Mask = self._counts_gpus & (self._gpus <= 0)
         """Which jobs hold no GPU in a partition that counts GPUs."""

@@ -58,7 +58,6 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
     counts_gpus: bool = False
     """Whether a processor of the simulation is a GPU here, not a core."""
     takes_nodes: bool = False
-    """Whether jobs take whole nodes."""
     nodes: ProcessorSet = NO_PROCESSORS
     """The numbers of its nodes; none where jobs do not hold parts of :attr:`.nodes`."""
     node_groups: tuple[NodeGroup, ...] = ()

@@ -107,7 +107,7 @@ class NodePlan:
         if duration >= self._refused.get(id(job.demand), inf):
             return False
         unreserved = self._until[: len(self._nodes.out)] >= self._begin + duration
-        fit: list[Mask] = [unreserved & (ready == self._begin) for ready in self._find_ready(job)]
+        fit: Mask = unreserved & (self._find_ready(job) == self._begin)
         fits = assign(self._needs(job)[1].shares, fit, self._nodes.free) is not None
         if not fits:
             self._refused[id(job.demand)] = duration
@@ -130,7 +130,7 @@ class NodePlan:
             fit = np.zeros((len(shares), len(self._nodes.out)), np.bool_)
             for mask, row in zip(fit, begins, strict=True):
                 mask[self._node[lasts & (row <= start)]] = True
-            placed = assign(shares, [*fit], self._nodes.free)
+            placed = assign(shares, fit, self._nodes.free)
             if placed is not None:
                 if (start > self._begin or reserve_now) and duration > 0:
                     self._reserve([node for node, _ in placed], start, start + duration)
