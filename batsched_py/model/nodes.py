@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
-from operator import le
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -318,4 +317,5 @@ def _match(shares: Sequence[Share], fit: Mask) -> Placed | None:
 
 def _may_fit(demand: Demand, most: Sequence[int]) -> bool:
     """Return whether a node may hold some share, given the ``most`` that any has free of each."""
-    return any(all(map(le, share[1:], most)) for share in demand.shares)
+    cores, gpus, memory = most
+    return any(c <= cores and g <= gpus and m <= memory for _, c, g, m in demand.shares)

@@ -181,8 +181,7 @@ class MachineChanges(msgspec.Struct, frozen=True, kw_only=True):
 
     def _change(self, table: _PartitionTable) -> _PartitionTable:
         whole = table.whole_nodes if self.whole_nodes is None else self.whole_nodes
-        most = inf if self.max_walltime is None else self.max_walltime
-        most = min(table.max_walltime, most)
+        most = min(table.max_walltime, self.max_walltime or inf)
         return replace(table, whole_nodes=whole, max_walltime=Seconds(most))
 
 
