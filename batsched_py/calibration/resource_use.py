@@ -163,6 +163,6 @@ def _find_causes(row: Mapping[str, Any], known_limits: re.Pattern[str]) -> list[
 
 def _find_known_limits(described: MachineDescription) -> re.Pattern[str]:
     """Return a pattern of the reasons for limits on what the machine file limits."""
-    limits = (*described.limits, *(part.limit_of_users for part in described.partitions))
-    counted = "|".join(_NAMES.get(what, "JOBS") for limit in limits for what in limit.most) or "-"
+    limited = [what for limit in described.all_limits for what in limit.most]
+    counted = "|".join(_NAMES.get(what, "JOBS") for what in limited) or "-"
     return re.compile(f"(?i:(QOS|Assoc)(Grp|Max)({counted})(Per(User|Account))?(Limit)?)")

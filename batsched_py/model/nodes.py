@@ -36,23 +36,20 @@ class Nodes:
 
     def __init__(self, groups: Sequence[NodeGroup]) -> None:
         counts = [group.count for group in groups]
-        columns = (
-            (group.cores, group.gpus, _ANY_MEMORY if group.memory_mib is None else group.memory_mib)
-            for group in groups
-        )
-        self.whole = np.repeat(np.array(list(columns), np.int64), counts, axis=0).T
+        rows = [(of.cores, of.gpus, of.memory_mib or _ANY_MEMORY) for of in groups]
+        self.whole = np.repeat(np.array(rows, np.int64), counts, axis=0).T
         """Cores, GPUs and MiB of each node, of shape (3, n)."""
         self.free = self.whole.copy()
         """The same that is free; nothing where a job has the whole node."""
         ends = np.cumsum(self.whole[0])
         self._first = (ends - self.whole[0]).tolist()
-        self._processors = ProcessorSet.interval(0, int(ends[-1]))
         self.out: Mask = np.zeros(len(self._first), np.bool_)
         """Which nodes have processors that are out of order."""
         self.jobs: list[dict[int, tuple[Job, tuple[int, ...]]]] = [{} for _ in self._first]
         """By node: the jobs that run there, by number, and what they hold (as in ``whole``)."""
         self.rooms: list[NodeRoom] = []
-        self._placed: dict[int, Placed] = {}
+        self._nodes_of: dict[int, list[int]] = {}
+        """The nodes of each running job, by its number."""
         self._chosen: dict[int, tuple[ProcessorSet, Placed]] = {}
         """The processors that were chosen for a job, by its number, and its shares there."""
 
@@ -82,32 +79,30 @@ class Nodes:
             if self.out[node] or (self.free[:, node] < taken).any():
                 raise InvariantError(
                     f"job {job.id} cannot start on processors {job.processors}: node {node} has "
-                    f"{_text(self.free[:, node])} free, the job needs {_text(taken)}"
+                    f"{self.free[:, node]} cores, GPUs and MiB free, the job needs {taken}"
                 )
             self.free[:, node] -= taken
             self.jobs[node][job.number] = job, taken
-        self._placed[job.number] = placed
-        self._note(placed)
+        self._nodes_of[job.number] = nodes = [node for node, _ in placed]
+        self._note(nodes)
 
     def vacate(self, job: Job) -> None:
         """Free the shares of a job that has ended."""
-        placed = self._placed.pop(job.number)
-        for node, _ in placed:
+        nodes = self._nodes_of.pop(job.number)
+        for node in nodes:
             self.free[:, node] += self.jobs[node].pop(job.number)[1]
-        self._note(placed, freed=True)
+        self._note(nodes, freed=True)
 
     def postpone(self, job: Job) -> None:
         """Take note of a running job whose end is expected at another time."""
-        self._note(self._placed[job.number])
+        self._note(self._nodes_of[job.number])
 
     def set_out(self, processors: ProcessorSet) -> None:
         """Run nothing new on the nodes of ``processors``, which are out of order."""
         self.out = np.array([bool(self.processors(at) & processors) for at in range(len(self.out))])
-        for room in self.rooms:
-            room.forget()
+        self._note(range(len(self.out)), freed=True)
 
-    def _note(self, placed: Placed, *, freed: bool = False) -> None:
-        nodes = [node for node, _ in placed]
+    def _note(self, nodes: Iterable[int], *, freed: bool = False) -> None:
         for room in self.rooms:
             room.note_change(nodes, freed=freed)
 
@@ -122,20 +117,19 @@ class ReadyTimes:
         self._nodes, self._numbers = nodes, numbers
         self._ahead: dict[int, tuple[Seconds, NDArray[np.int64]]] = {}
         """By place of a node: the expected ends, and what is free now and after each."""
-        self.forget()
+        self.changed = {*range(len(numbers))}
+        self._forget()
 
-    def forget(self) -> None:
-        """Forget all times."""
+    def _forget(self) -> None:
         self._rows: dict[Demand, slice] = {}
         self._wanted = np.zeros((4, 0), np.int64)
         """Cores, GPUs and MiB of each share, and whether it needs whole nodes."""
         self._times: Seconds = np.zeros((0, len(self._numbers)))
-        self.changed = {*range(len(self._numbers))}
 
     def find(self, demand: Demand) -> Seconds:
         """Return when each node can hold each share (seconds): -inf if now, inf if never."""
         if len(self._times) > _MOST_KEPT:
-            self.forget()
+            self._forget()
         for at in self.changed:
             node = self._numbers[at]
             held = sorted(self._nodes.jobs[node].values(), key=lambda each: each[0].expected_end)
@@ -157,8 +151,7 @@ class ReadyTimes:
     def _update(self, at: int, rows: slice) -> None:
         nodes, node, (ends, free) = self._nodes, self._numbers[at], self._ahead[at]
         *shares, exclusive = self._wanted[:, rows]
-        whole = nodes.whole[:, node, None] * exclusive
-        wanted = np.maximum(shares, whole)
+        wanted = np.maximum(shares, nodes.whole[:, node, None] * exclusive)
         first = np.maximum(free[0].searchsorted(wanted[0]), free[1].searchsorted(wanted[1]))
         ready = ends[np.maximum(first, free[2].searchsorted(wanted[2]))]
         self._times[rows, at] = inf if nodes.out[node] else ready
@@ -177,18 +170,15 @@ class NodeRoom:
         """The nodes that :meth:`plan` has reserved, as a mask of the nodes of this partition."""
         self.nb_changes = 0
         """How often jobs may have got room: nodes were freed, or others were planned."""
-        self._head: Job | None = None
-        """The job of the last plan, None if its nodes have changed since."""
-        self._time = inf
-        """When it can start by that plan."""
+        self._plan: tuple[Job | None, float] = None, inf
+        """The job of the last plan, None if nodes have changed since, and when it can start."""
         self._no_room: set[tuple[Demand, bool]] = set()
         """What had no room, on any nodes or on unplanned ones, and has none now."""
         self._found: tuple[Job | None, Placed] = None, []
         self._demands: dict[Demand, Demand] = {}
         """Each demand, so that equal demands are one object."""
         nodes.rooms.append(self)
-        biggest = nodes.whole[:, self.numbers].max(axis=1)
-        self._biggest: tuple[int, ...] = tuple(biggest.tolist())
+        self._biggest: list[int] = nodes.whole[:, self.numbers].max(axis=1).tolist()
 
     def make_demand(self, size: int, extra: Mapping[str, Any], where: str) -> Demand:
         """Return what a job needs of nodes, by the fields of a workload.
@@ -204,7 +194,7 @@ class NodeRoom:
     def can_hold(self, demand: Demand) -> bool:
         """Return whether a job with this demand could run here if nothing else did."""
         whole = self.nodes.whole[:, self.numbers]
-        fit = [np.all(share[1:] <= whole.T, axis=1) for share in demand.shares]
+        fit = np.array([np.all(share[1:] <= whole.T, axis=1) for share in demand.shares])
         return assign(demand.shares, fit, whole) is not None
 
     def find(self, job: Job, *, unplanned: bool = False) -> bool:
@@ -245,23 +235,19 @@ class NodeRoom:
         """
         assert job.demand is not None
         shares = job.demand.shares
-        if job is self._head:
-            return self._time
+        if job is self._plan[0]:
+            return self._plan[1]
         every_ready = self.ready.find(job.demand)
         planned = np.zeros_like(self.planned)
-        times = np.sort(every_ready, axis=None)
+        times: Seconds = np.sort(every_ready, axis=None)[sum(share.nodes for share in shares) - 1 :]
         free = self.nodes.free[:, self.numbers]
-        for time in times[sum(share.nodes for share in shares) - 1 :].tolist():
-            if time == inf:
-                break
-            fit: list[Mask] = [ready <= time for ready in every_ready]
-            found = assign(shares, fit, free)
+        for time in times[times < inf].tolist():
+            found = assign(shares, every_ready <= time, free)
             if found is not None:
                 planned[[at for at, _ in found]] = True
                 break
-        else:
+        else:  # maybe a node is out of order; or nobody knows when jobs end
             time = inf
-        if time == inf:  # maybe a node that is out of order; or nobody knows when jobs end
             every_node |= not self.nodes.out[self.numbers].any()
         planned |= every_node
         if (planned != self.planned).any():
@@ -269,7 +255,7 @@ class NodeRoom:
             self.nb_changes += 1
             self._no_room = {key for key in self._no_room if not key[1]}
             self._found = None, []
-        self._head, self._time = job, time
+        self._plan = job, time
         return float(time)
 
     def note_change(self, nodes: Iterable[int], *, freed: bool) -> None:
@@ -278,35 +264,28 @@ class NodeRoom:
         if not here:
             return
         self.ready.changed.update(self._place[node] for node in here)
-        self._head, self._found = None, (None, [])
+        self._plan, self._found = (None, inf), (None, [])
         if freed:
             self.nb_changes += 1
             most = self.nodes.free[:, here].max(axis=1).tolist()
             self._no_room = {key for key in self._no_room if not _may_fit(key[0], most)}
 
-    def forget(self) -> None:
-        """Forget what was found, since nodes went out of order or came back."""
-        self.nb_changes += 1
-        self.ready.forget()
-        self._head, self._found = None, (None, [])
-        self._no_room.clear()
-
     def _choose(self, demand: Demand, allowed: Mask | None) -> Placed | None:
         """Return a node for each share, None if there are too few."""
-        fit: list[Mask] = [ready == -inf for ready in self.ready.find(demand)]
+        fit: Mask = self.ready.find(demand) == -inf
         if allowed is not None:
-            fit = [mask & allowed for mask in fit]
-        if len(fit) == 1 and np.count_nonzero(fit[0]) < demand.shares[0].nodes:  # mostly
+            fit &= allowed
+        if len(fit) == 1 and np.count_nonzero(fit) < demand.shares[0].nodes:  # mostly
             return None
         found = assign(demand.shares, fit, self.nodes.free[:, self.numbers])
         return found and [(int(self.numbers[at]), share) for at, share in found]
 
 
-def assign(shares: Sequence[Share], fit: Sequence[Mask], free: NDArray[np.int64]) -> Placed | None:
+def assign(shares: Sequence[Share], fit: Mask, free: NDArray[np.int64]) -> Placed | None:
     """Return the place of a node for each share, the best-fitting ones; None if there are too few.
 
-    ``fit`` has the nodes that can hold each kind of share, largest first. Nodes with the fewest
-    free GPUs come first, then with the fewest free cores, least free memory and lowest number.
+    ``fit`` has a row for each kind of share: the nodes that can hold it. Nodes with the fewest free
+    GPUs come first, then with the fewest free cores, least free memory and lowest number.
     """
     chosen: Placed = []
     taken: list[int] = []
@@ -324,13 +303,13 @@ def assign(shares: Sequence[Share], fit: Sequence[Mask], free: NDArray[np.int64]
     return chosen
 
 
-def _match(shares: Sequence[Share], fit: Sequence[Mask]) -> Placed | None:
+def _match(shares: Sequence[Share], fit: Mask) -> Placed | None:
     """Return some node for each share, where best-fitting ones leave none for the last shares."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
     rows = np.repeat(np.arange(len(shares)), [share.nodes for share in shares])
-    places = maximum_bipartite_matching(csr_array(np.array(fit)[rows]), perm_type="column").tolist()
+    places = maximum_bipartite_matching(csr_array(fit[rows]), perm_type="column").tolist()
     if -1 in places:
         return None
     return [(place, shares[row]) for place, row in zip(places, rows.tolist(), strict=True)]
@@ -339,13 +318,4 @@ def _match(shares: Sequence[Share], fit: Sequence[Mask]) -> Placed | None:
 def _may_fit(demand: Demand, most: Sequence[int]) -> bool:
     """Return whether a node may hold some share, given the ``most`` that any has free of each."""
     cores, gpus, memory = most
-    return any(
-        cores >= share.cores and gpus >= share.gpus and memory >= share.memory_mib
-        for share in demand.shares
-    )
-
-
-def _text(amounts: Any) -> str:
-    cores, gpus, memory = map(int, amounts)
-    of_memory = "any memory" if memory >= _ANY_MEMORY // 2 else f"{memory} MiB"
-    return f"{cores} cores, {gpus} GPUs, {of_memory}"
+    return any(c <= cores and g <= gpus and m <= memory for _, c, g, m in demand.shares)

@@ -28,9 +28,9 @@ from msgspec import Meta
 
 from batsched_py.errors import BatschedError, InputError, UsageError
 from batsched_py.options.durations import parse_time
-from batsched_py.options.memory import parse_mebibytes
 from batsched_py.options.option_values import find_choices
 from batsched_py.support.json_values import did_you_mean, is_number, quote, to_python, whole
+from batsched_py.units import parse_mebibytes
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -168,7 +168,8 @@ def _find(value: Any, type: Any, where: str, sign: str = " = ") -> str | None:
             if fault := _first(faults):
                 return fault
     expected = describe_type(type)
-    if _looks_like_time(value) and float in map(_without_notes, _alternatives(type)):
+    is_time = isinstance(value, str) and _TIME.fullmatch(value)
+    if is_time and float in map(_without_notes, _alternatives(type)):
         expected += " (seconds?)"
     return f"{where}{sign}{quote(value)}{_hint(value, type)}: expected {expected}"
 
@@ -181,11 +182,6 @@ def _hint(value: Any, type: Any) -> str:
         return f" (did you mean {text!r}?)"
     choices = [str(text) for each in _alternatives(type) for text in find_choices(each)]
     return did_you_mean(value, choices) if isinstance(value, str) else ""
-
-
-def _looks_like_time(value: Any) -> bool:
-    """Return whether a value is a text such as ``12h`` or ``2 days``."""
-    return isinstance(value, str) and bool(_TIME.fullmatch(value))
 
 
 def _parse(type: type[Any], value: Any) -> Any:

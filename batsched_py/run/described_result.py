@@ -10,6 +10,7 @@ import msgspec
 from batsched_py.errors import InvariantError, UsageError
 from batsched_py.model.counters import read_counters
 from batsched_py.model.user_model import reacts
+from batsched_py.processors.sets import to_text
 from batsched_py.results.run_files import to_stored_sites
 from batsched_py.run.notes import make_notes
 from batsched_py.run.plugin_objects import Driver
@@ -18,7 +19,6 @@ from batsched_py.run.result import Output, Recording, Result, versions
 from batsched_py.run.stored_values import OF_MACHINE_FILE, OF_POWER, Run
 from batsched_py.support.json_values import copy_containers
 from batsched_py.workload.conversion_rules import as_dict
-from batsched_py.workload.machine_description import make_partition_texts
 
 
 def describe_result(
@@ -47,6 +47,8 @@ def describe_result(
     notes += make_notes(resolved, driver.scheduler, driver.users, output)
     if nb := driver.nb_too_late:
         notes.append(f"{nb} withdrawals came too late: the jobs had started or ended")
+    parts = machine.description.partitions if machine.description else ()
+    partitions = {part.name: to_text(part.processors) for part in parts}
     settings = {
         "input": {
             "name": workload.name,
@@ -58,7 +60,7 @@ def describe_result(
         "nb_processors": output.nb_processors,
         **({"sites": to_stored_sites(machine.sites)} if machine.sites else {}),
         **({} if power is None else {"power": power.stored}),
-        **({"partitions": make_partition_texts(machine.description)} if run.machine else {}),
+        **({"partitions": partitions} if run.machine else {}),
         "unix_start_time": workload.unix_start_time,
         "time_zone": workload.time_zone,
         "users_react": reacts(driver.users),

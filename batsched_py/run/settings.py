@@ -46,10 +46,12 @@ BACK_END = "Simulator"
 _policy = partial(Setting, group="Policy")
 _users = partial(Setting, group=USERS)
 _machine = partial(Setting, group="Machine")
+_factor = partial(_machine, metavar="X", values="a number above 0")
 _power = partial(Setting, group="Power")
 _rule = partial(Setting, group=CONVERSION, default="that of --rules")
-_same_time = partial(Setting, group="Simultaneous events")
-_measured = partial(Setting, group="Measured jobs", values=TIME, default="0")
+_seed = partial(Setting, metavar="N", values="a whole number, at least 0")
+_SAME_TIME = "Simultaneous events"
+_measured = partial(Setting, group="Measured jobs", metavar="TIME", values=TIME, default="0")
 _limits = partial(Setting, group="Limits")
 _back_end = partial(Setting, group=BACK_END)
 _PLUG_IN = "a name from `batsched-py list`, or FILE.py:CLASS"
@@ -103,7 +105,6 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             default="that of the user model",
         ),
     ] = None
-    """The user model's option of that name: how sessions are delimited."""
     user_options: Annotated[
         Mapping[str, Any],
         _users("Option of the user model.", _KEY_VALUE, ("-U",), values=_OPTION_OF),
@@ -143,22 +144,15 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     ] = None
     node_factor: Annotated[
         float | None,
-        _machine(
+        _factor(
             "Number of processors as a multiple of the log's; with --machine, of the nodes of each "
             "group.",
-            "X",
-            values="a number above 0",
             default="1",
         ),
     ] = None
     gpu_node_factor: Annotated[
         float | None,
-        _machine(
-            "Number of nodes with GPUs of the machine file, as a multiple.",
-            "X",
-            values="a number above 0",
-            default="1",
-        ),
+        _factor("Number of nodes with GPUs of the machine file, as a multiple.", default="1"),
     ] = None
     whole_nodes: Annotated[
         bool | None,
@@ -188,12 +182,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         ),
     ] = None
     speed_factor: Annotated[
-        float,
-        _machine(
-            "Speed as a multiple of the log's (0.8: runs take 1.25 times as long).",
-            "X",
-            values="a number above 0",
-        ),
+        float, _factor("Speed as a multiple of the log's (0.8: runs take 1.25 times as long).")
     ] = 1.0
     power: Annotated[
         ProcessorPower | str | None,
@@ -338,49 +327,37 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
     ] = None
     impute_seed: Annotated[
         int | None,
-        _rule(
-            "Seed of the run times of --withdrawn impute.",
-            "N",
-            values="a whole number, at least 0",
-            default="0",
-        ),
+        _seed("Seed of the run times of --withdrawn impute.", group=CONVERSION, default="0"),
     ] = None
     skip_bad_lines: Annotated[
         bool, _rule("Leave malformed lines of the log out, and count them.")
     ] = False
-    seed: Annotated[
-        int,
-        _users("Seed of the random choices of users.", "N", values="a whole number, at least 0"),
-    ] = 0
+    seed: Annotated[int, _seed("Seed of the random choices of users.", group=USERS)] = 0
     shake: Annotated[
         int | None,
-        _same_time(
+        _seed(
             "Shuffle the events of the same instant with this seed.",
-            "N",
-            values="a whole number, at least 0",
+            group=_SAME_TIME,
             default="the order of the log",
         ),
     ] = None
-    """None: the order of the log."""
     each_event: Annotated[
         bool,
-        _same_time(
-            "Run the policy after every event, submissions first, instead of once per instant."
+        Setting(
+            "Run the policy after every event, submissions first, instead of once per instant.",
+            group=_SAME_TIME,
         ),
     ] = False
     warm_up: Annotated[
         str | float | None,
         _measured(
             "Time after the first submission; jobs submitted in it load the machine, but are not "
-            "measured.",
-            "TIME",
+            "measured."
         ),
     ] = None
     cool_down: Annotated[
         str | float | None,
-        _measured(
-            "Time before the last submission; jobs submitted in it are not measured.", "TIME"
-        ),
+        _measured("Time before the last submission; jobs submitted in it are not measured."),
     ] = None
     budgets: Annotated[
         Budgets | str | None,
@@ -407,7 +384,6 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             default="batsim on PATH",
         ),
     ] = None
-    """For the back end ``batsim``; None: ``batsim`` on PATH."""
     batsim_log: Annotated[
         bool, _back_end("Let Batsim log everything it does (4 MB and more), not only errors.")
     ] = False

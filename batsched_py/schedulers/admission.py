@@ -63,14 +63,8 @@ class Outages:
 
     def find_next_planned(self, time: float, partition: Partition) -> float:
         """Return when the first planned outage of a partition from ``time`` on begins, or inf."""
-        return next(
-            (
-                each.begin
-                for each in self._planned
-                if each.begin >= time and each.processors & partition.processors
-            ),
-            inf,
-        )
+        later = (each for each in self._planned if each.begin >= time)
+        return next((each.begin for each in later if each.processors & partition.processors), inf)
 
 
 class Admission:
@@ -103,23 +97,24 @@ class Admission:
         """Return why a job is held back, None if it is not."""
         return self._held.get(job.number) or self.limits.explain(job)
 
-    def _may_change_by(self, now: float) -> bool:
-        return bool(
-            self.limits.changed
-            or self._withheld
-            or (self._come and self._come[0][0] <= now)
-            or (self._leave and self._leave[0][0] < now)
-        )
-
     def update(self, now: float, new: list[Job]) -> None:
         """Add new jobs and jobs that are no longer held back, and remove jobs that now are."""
-        if not new and not self._may_change_by(now):
+        comes = self._come and self._come[0][0] <= now
+        leaves = self._leave and self._leave[0][0] < now
+        if not (new or comes or leaves or self._withheld or self.limits.changed):
             return
-        self._let_back()
+        for job in self._withheld:
+            self._held.pop(job.number, None)
+            if job.state is WAITING and self.limits.shows(job):
+                self.queue_of(job).add(job)
+        self._withheld = []
         returned = self.limits.show_more()
         while self._come and self._come[0][0] <= now:
             returned.append(heappop(self._come)[2])
-        for job in self._leaving(now):
+        leaving = []
+        while self._leave and self._leave[0][0] < now:
+            leaving.append(heappop(self._leave)[2])
+        for job in leaving:
             if job in self.queue_of(job) and not self._may_enter(job, now):
                 self.queue_of(job).remove(job)
         for job in returned:
@@ -177,20 +172,3 @@ class Admission:
         self.queue_of(job).discard(job)
         self._held.pop(job.number, None)
         self.limits.remove(job)
-
-    def _let_back(self) -> None:
-        """Put the withheld jobs back into their queues."""
-        for job in self._withheld:
-            self._held.pop(job.number, None)
-            if job.state is WAITING and self.limits.shows(job):
-                self.queue_of(job).add(job)
-        self._withheld = []
-
-    def _leaving(self, now: float) -> list[Job]:
-        """Return the jobs that would run into an outage if they started now."""
-        jobs = []
-        while self._leave and self._leave[0][0] < now:
-            job = heappop(self._leave)[2]
-            if job.state is WAITING:
-                jobs.append(job)
-        return jobs

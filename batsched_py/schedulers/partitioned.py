@@ -119,8 +119,7 @@ class Partitioned:
         job, sleepers = start.job, machine.sleepers
         if job.state is WAITING and job not in line.queue:  # the policy keeps a list of its own
             return None
-        part = machine.partitions[job.partition]
-        rules = machine.rules[job.partition]
+        part, rules = machine.partitions[job.partition], machine.rules[job.partition]
         found = self._outages.find_conflicts(now, job, rules)
         if (found or sleepers is not None) and job.size <= part.free:  # else an error elsewhere
             chosen, outages = self._choose_beside(found, start, now, machine)

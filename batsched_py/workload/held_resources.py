@@ -72,8 +72,6 @@ class HeldResources:
         self.known = [row or {} for row in rows]
         """All that the table has of each job, by the names of its columns."""
         self.rows = [{name: row[name] for name in _OF_JOBS if name in row} for row in self.known]
-        self.gpus = np.array([row.get(GPUS, 0) for row in self.rows], dtype=np.float64)
-        """Of each job, 0 where none are known."""
 
 
 def _read(path: str) -> dict[int, Row]:

@@ -42,9 +42,12 @@ class LogPartitions:
         self._notes = self.held.notes if self.held else []
         if self.held is None and described.nodes:
             self._notes = ["jobs hold cores only: the machine file names no table of resources"]
-        counts = np.array([part.counts_gpus for part in self._partitions])[self.place]
-        self._counts_gpus: NDArray[np.bool_] | None = counts if counts.any() else None
-        if self.held is None and self._counts_gpus is not None:
+        rows = self.held.rows if self.held else [{}] * len(log)
+        self._gpus = np.array([row.get(GPUS, 0) for row in rows], dtype=np.float64)
+        self._counts_gpus = np.array([part.counts_gpus for part in self._partitions])[self.place]
+        self.lacks_gpus: Mask = self._counts_gpus & (self._gpus <= 0)
+        """Which jobs hold no GPU in a partition that counts GPUs."""
+        if self.held is None and self._counts_gpus.any():
             raise UsageError(
                 f"a partition of the machine file counts GPUs, but nothing names those of the jobs "
                 f"of {log.path}: expected resources = 'FILE.csv' in the machine file"
@@ -74,13 +77,6 @@ class LogPartitions:
         return np.array(values, dtype=np.float64)[self.place]
 
     @property
-    def lacks_gpus(self) -> Mask:
-        """Which jobs hold no GPU in a partition that counts GPUs."""
-        if self._counts_gpus is None or self.held is None:
-            return np.zeros(len(self.place), dtype=np.bool_)
-        return self._counts_gpus & (self.held.gpus <= 0)
-
-    @property
     def names(self) -> list[str]:
         """The name of the partition of each job."""
         names = [part.name for part in self._partitions]
@@ -96,8 +92,7 @@ class LogPartitions:
 
         Where a partition counts GPUs, these are processors.
         """
-        if self._counts_gpus is not None and self.held is not None:
-            cores = np.where(self._counts_gpus, self.held.gpus, cores)
+        cores = np.where(self._counts_gpus, self._gpus, cores)
         unit = self._of_each([part.unit for part in self._partitions])
         of_node = self._of_each([part.cores for part in self._partitions])
         return np.where(cores > 0, np.ceil(cores / of_node) * unit, cores)
@@ -105,12 +100,8 @@ class LogPartitions:
     def requests(self, requested: Column) -> Column:
         """Return the time that each job asks for, seconds; at most 0 where there is no limit."""
         most = self.max_walltimes
-        default = self._of_each(
-            [
-                part.max_walltime if part.default_walltime is None else part.default_walltime
-                for part in self._partitions
-            ]
-        )
+        usual = [part.default_walltime or part.max_walltime for part in self._partitions]
+        default = self._of_each(usual)
         default = np.where(default < inf, default, -1.0)
         asked = np.where(requested > 0, requested, default)
         self._too_long = asked > most

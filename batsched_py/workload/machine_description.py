@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet, to_text
+from batsched_py.processors.sets import MOST_PROCESSORS, NO_PROCESSORS, ProcessorSet
 from batsched_py.workload.node_shares import GPUS, MEMORY, read_held
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ class PartitionLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of jobs that request more time than the partition gives."""
     max_running_jobs_per_user: Count | None = None
     max_processors_per_user: Count | None = None
+    max_walltime: float = inf
+    default_walltime: float | None = None
+    """Of jobs that request none; None: ``max_walltime`` if there is one."""
 
 
 class Partition(PartitionLimits, frozen=True, kw_only=True):
@@ -50,15 +53,11 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
     """Processors of a node where jobs take whole nodes, 1 where they take processors."""
     cores: int = 1
     """Cores of a log's job that become ``unit`` processors."""
-    max_walltime: float = inf
-    default_walltime: float | None = None
-    """Of jobs that request none; None: ``max_walltime`` if there is one."""
     max_size: int = MOST_PROCESSORS
     """Processors of a job."""
     counts_gpus: bool = False
     """Whether a processor of the simulation is a GPU here, not a core."""
     takes_nodes: bool = False
-    """Whether jobs take whole nodes."""
     nodes: ProcessorSet = NO_PROCESSORS
     """The numbers of its nodes; none where jobs do not hold parts of :attr:`.nodes`."""
     node_groups: tuple[NodeGroup, ...] = ()
@@ -67,15 +66,6 @@ class Partition(PartitionLimits, frozen=True, kw_only=True):
     def whole_nodes(self, size: int) -> int:
         """Return ``size`` rounded up to the processors of whole nodes, if jobs take nodes."""
         return -(-size // self.unit) * self.unit
-
-    def admits(self, size: int, walltime: float | None) -> bool:
-        """Return whether a job of this size and walltime (seconds, None: no limit) may ever run."""
-        most = min(self.max_size, self.processors.size, self.max_processors_per_user or size)
-        return (
-            size % self.unit == 0
-            and size <= most
-            and (walltime is None or walltime <= self.max_walltime)
-        )
 
     def count(self, resource: Resource, job: Any) -> int | None:
         """Return what a job holds of a resource, None if unknown; raises :class:`WorkloadError`."""
@@ -198,12 +188,18 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def admits(self, job: Any) -> bool:
         """Return whether a job, with its place in ``partition``, may ever run by the limits."""
-        part = self.partitions[job.partition]
-        return part.admits(job.size, job.walltime) and all(
-            (part.count(resource, job) or 0) <= most
-            for limit in self.limits
-            if limit.binds(job, part.name)
-            for resource, most in limit.most.items()
+        part, size = self.partitions[job.partition], job.size
+        fits = size % part.unit == 0 and size <= min(part.max_size, part.processors.size)
+        is_short = job.walltime is None or job.walltime <= part.max_walltime
+        return (
+            fits
+            and is_short
+            and all(
+                (part.count(resource, job) or 0) <= most
+                for limit in self.all_limits
+                if limit.binds(job, part.name)
+                for resource, most in limit.most.items()
+            )
         )
 
     @property
@@ -212,9 +208,3 @@ class MachineDescription(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         (first, *others) = self.partitions
         whole = first.unit == 1 and first.processors.size == self.nb_processors
         return whole and not others and not self.nodes
-
-
-def make_partition_texts(machine: MachineDescription | None) -> dict[str, str]:
-    """Return the processors of each partition by its name, as they are stored with a run."""
-    partitions = machine.partitions if machine else ()
-    return {part.name: to_text(part.processors) for part in partitions}

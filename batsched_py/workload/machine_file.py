@@ -6,10 +6,9 @@ A TOML file that ``batsched-py import`` drafts and the user corrects.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, compress, pairwise
 from math import inf
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec.structs import replace
@@ -41,6 +40,7 @@ from batsched_py.workload.machine_description import (
 from batsched_py.workload.node_shares import NodeSize
 from batsched_py.workload.processor_power import PowerGroup, ProcessorPower
 
+_SOME = msgspec.Meta(min_length=1, description="at least one table [[nodes]]")
 _Time = Annotated[float, msgspec.Meta(ge=0, le=LATEST_TIME)]
 _NodeSet = Annotated[str, msgspec.Meta(description="numbers of nodes such as '0-3 7'")]
 
@@ -51,7 +51,7 @@ class _NodeTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: Text = "node"
     names: Text | None = None
     """Such as ``gpu[01-24]``; they give the count."""
-    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_PROCESSORS)] | None = None
+    count: Annotated[int, msgspec.Meta(ge=1, le=MOST_PROCESSORS)] = 0
     cores: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
     gpus: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
     memory: Memory | None = None
@@ -59,17 +59,13 @@ class _NodeTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Of one processor of the simulation."""
 
     def __post_init__(self) -> None:
-        named = None if self.names is None else len(expand_nodes(self.names))
-        if self.count is None and named is None:
+        if self.names is not None:
+            named = len(expand_nodes(self.names))
+            if self.count not in (0, named):
+                raise ValueError(f"count = {self.count}, but there are {named} names")
+            self.count = named
+        if not self.count:
             raise ValueError("there is no count: expected one, or names such as 'gpu[01-24]'")
-        if named not in (None, self.count or named):
-            raise ValueError(f"count = {self.count}, but there are {named} names")
-        self.count = self.count or named
-
-    @property
-    def nb(self) -> int:
-        """The number of nodes."""
-        return self.count or 0
 
 
 class _NamedNodeTable(_NodeTable, kw_only=True, forbid_unknown_fields=True):
@@ -82,10 +78,7 @@ class _NamedNodeTable(_NodeTable, kw_only=True, forbid_unknown_fields=True):
 class _NamedNodes(msgspec.Struct):
     """The nodes of a machine file, without its other tables."""
 
-    nodes: Annotated[
-        list[_NamedNodeTable],
-        msgspec.Meta(min_length=1, description="at least one table [[nodes]]"),
-    ]
+    nodes: Annotated[list[_NamedNodeTable], _SOME]
 
 
 class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,7 +89,7 @@ class _PartitionTable(PartitionLimits, frozen=True, kw_only=True, forbid_unknown
     whole_nodes: bool = False
     unit: Literal["core", "gpu"] | None = None
     """What is counted; None: jobs hold all resources of nodes, where nodes have several."""
-    max_walltime: Seconds | None = None
+    max_walltime: Seconds = Seconds(inf)
     default_walltime: Seconds | None = None
     max_nodes: Count | None = None
     max_processors: Count | None = None
@@ -118,9 +111,6 @@ class _LimitTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     cpus: _Most | None = None
     memory: Memory | None = None
     jobs: _Most | None = None
-
-
-_EVERYTHING = _PartitionTable(name="all")
 
 
 class _OutageTable(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -147,59 +137,52 @@ class _MachineFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a processor of the simulation is."""
     resources: Text | None = None
     """A table of what jobs hold besides cores, beside this file."""
-    nodes: Annotated[
-        list[_NodeTable], msgspec.Meta(min_length=1, description="at least one table [[nodes]]")
-    ]
+    nodes: Annotated[list[_NodeTable], _SOME]
     partitions: list[_PartitionTable] = []
     outages: list[_OutageTable] = []
     limits: list[_LimitTable] = []
 
 
-class MachineChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run changes in a machine file; None: nothing."""
+_Factor = Annotated[
+    float, msgspec.Meta(gt=0, le=MOST_TIMES, description=f"a positive number up to {MOST_TIMES:g}")
+]
 
-    node_factor: float | None = None
+
+class MachineChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run changes in a machine file; None: nothing.
+
+    Raises :class:`UsageError` for values that are out of bounds.
+    """
+
+    node_factor: _Factor | None = None
     """Nodes of each group, as a multiple."""
-    gpu_node_factor: float | None = None
+    gpu_node_factor: _Factor | None = None
     """Of the groups with GPUs: a further factor."""
     max_walltime: float | None = None
     """Seconds that no partition exceeds."""
     whole_nodes: bool | None = None
     """Whether jobs of all partitions take whole nodes."""
-    max_gpus_per_user: int | None = None
+    max_gpus_per_user: Count | None = None
     """GPUs that the running jobs of a user hold at most."""
 
-    def factor(self, gpus: int) -> float:
-        """Return the factor of nodes with this number of GPUs."""
-        factor = 1.0 if self.node_factor is None else self.node_factor
-        return factor * (self.gpu_node_factor or 1.0) if gpus else factor
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self), include_extras=True).items():
+            convert(getattr(self, name), kind, parameter(name), UsageError)
 
     def apply(self, file: _MachineFile, path: str) -> None:
         """Change the partitions and limits of a file; raises :class:`UsageError`."""
-        for name in ("node_factor", "gpu_node_factor"):
-            factor = getattr(self, name)
-            if factor is not None and not 0 < factor <= MOST_TIMES:
-                raise UsageError(
-                    f"{parameter(name)} {factor}: expected a positive number up to {MOST_TIMES:g}"
-                )
         for name in ("gpu_node_factor", "max_gpus_per_user"):
             if getattr(self, name) is not None and not any(group.gpus for group in file.nodes):
                 raise UsageError(f"{parameter(name)}: no nodes of {path} have gpus")
-        file.partitions = [self._change(table) for table in file.partitions or [_EVERYTHING]]
+        tables = file.partitions or [_PartitionTable(name="all")]
+        file.partitions = [self._change(table) for table in tables]
         if self.max_gpus_per_user is not None:
-            if self.max_gpus_per_user < 1:
-                raise UsageError(
-                    f"{parameter('max_gpus_per_user')} {self.max_gpus_per_user}: expected 1 or more"
-                )
             file.limits.append(_LimitTable(per="user", gpus=self.max_gpus_per_user))
 
     def _change(self, table: _PartitionTable) -> _PartitionTable:
-        if self.whole_nodes is not None:
-            table = replace(table, whole_nodes=self.whole_nodes)
-        if self.max_walltime is not None:
-            most = inf if table.max_walltime is None else table.max_walltime
-            table = replace(table, max_walltime=Seconds(min(most, self.max_walltime)))
-        return table
+        whole = table.whole_nodes if self.whole_nodes is None else self.whole_nodes
+        most = min(table.max_walltime, self.max_walltime or inf)
+        return replace(table, whole_nodes=whole, max_walltime=Seconds(most))
 
 
 NO_CHANGES = MachineChanges()
@@ -222,26 +205,26 @@ def read_machine(
         raise UsageError(f"{parameter('machine')} {path}: there is no such file")
     file = convert(read_toml(path), _MachineFile, str(path))
     changes.apply(file, str(path))
-    nodes = _Nodes(str(path), file, changes)
-    notes = _choose_units(str(path), file, nodes, packs)
-    partitions = _partitions(str(path), file.partitions, nodes)
+    machine = _Machine(str(path), file, changes)
+    notes = machine.choose_units(packs)
+    partitions = [machine.make_partition(part) for part in machine.parts]
     outages = [
         Outage(
             begin=table.begin,
             end=table.end,
-            processors=nodes.processors(nodes.choose(table.nodes, f"{path}: outages {number}")),
+            processors=machine.processors(machine.choose(table.nodes, f"outages {number}")),
             planned=table.planned,
             reason=table.reason,
         )
         for number, table in enumerate(file.outages, 1)
     ]
     power = [
-        PowerGroup(nodes.processors(nodes.of_group(at)), group.power)
-        for at, group in enumerate(file.nodes)
-        if group.power is not None
+        PowerGroup(machine.processors(group.nodes), group.table.power)
+        for group in machine.groups
+        if group.table.power is not None
     ]
     return MachineDescription(
-        nb_processors=nodes.nb if nodes.are_processors else nodes.nb_cores,
+        nb_processors=machine.processors(machine.nodes).size,
         partitions=tuple(partitions),
         outages=tuple(outages),
         limits=tuple(
@@ -250,9 +233,9 @@ def read_machine(
         ),
         power=tuple(power),
         field=file.field,
-        nodes=nodes.groups(ProcessorSet.interval(0, nodes.nb)) if nodes.are_packed else (),
+        nodes=machine.describe(machine.nodes) if machine.are_packed else (),
         resources=None if file.resources is None else str(path.parent / file.resources),
-        notes=tuple(notes),
+        notes=notes,
     )
 
 
@@ -277,123 +260,131 @@ def read_node_sizes(path: str) -> dict[str, NodeSize]:
     return sizes
 
 
-def _choose_units(path: str, file: _MachineFile, nodes: _Nodes, packs: bool) -> list[str]:
-    """Choose what a processor is on each node; returns notes on what the file leaves open.
+class _Group(msgspec.Struct, eq=False):
+    """The nodes of a table ``[[nodes]]``."""
 
-    Raises :class:`InputError` for partitions that share nodes and count different resources.
-    """
-    chosen = [
-        nodes.find_groups(table.nodes, f"{path}: partitions {number}")
-        for number, table in enumerate(file.partitions, 1)
-    ]
-    have_gpus = [all(file.nodes[at].gpus for at in groups) for groups in chosen]
-    counts_gpus = [table.unit == "gpu" for table in file.partitions]
-    is_open = not any(table.unit for table in file.partitions) and not nodes.are_processors
-    notes = []
-    if is_open and any(group.gpus or group.memory is not None for group in file.nodes):
-        nodes.are_packed = packs
-        if not packs:
-            counts_gpus = have_gpus
-            if _mixed_groups(chosen, have_gpus):
-                counts_gpus = [False] * len(chosen)
-            counted = [
-                f"{'GPUs' if counts else 'cores'} of {table.name}"
-                for counts, table in zip(counts_gpus, file.partitions, strict=True)
-            ]
-            notes = [
-                "the policy does not place jobs by cores, GPUs and memory of nodes: it counts the "
-                + ", ".join(counted)
-            ]
-    for number, (counts, has) in enumerate(zip(counts_gpus, have_gpus, strict=True), 1):
-        if counts and (nodes.are_processors or not has):
-            raise InputError(
-                f"{path}: partitions {number}: unit = 'gpu': expected nodes with gpus, and "
-                "processors = 'cores'"
-            )
-    if mixed := _mixed_groups(chosen, counts_gpus):
-        raise InputError(
-            f"{path}: nodes {min(mixed) + 1}: some partitions count their GPUs and others their "
-            "cores: expected the same unit, or a table for the nodes of each"
-        )
-    for groups in compress(chosen, counts_gpus):
-        nodes.count_gpus(groups)
-    return notes
+    table: _NodeTable
+    in_file: ProcessorSet
+    """The numbers of the nodes in the file."""
+    nodes: ProcessorSet
+    """Their numbers in the simulation."""
+    cores: int
+    """Of a node; its GPUs where these are counted."""
 
 
-def _mixed_groups(chosen: Sequence[set[int]], counts_gpus: Sequence[bool]) -> set[int]:
-    """Return the groups of nodes in partitions of which some count GPUs and others do not."""
-    pairs = list(zip(chosen, counts_gpus, strict=True))
-    with_gpus = set().union(*(groups for groups, counts in pairs if counts))
-    return with_gpus.intersection(
-        *[set().union(*(groups for groups, counts in pairs if not counts))]
-    )
+class _Part(msgspec.Struct, eq=False):
+    """A table ``[[partitions]]`` and its nodes."""
+
+    where: str
+    table: _PartitionTable
+    nodes: ProcessorSet
+    groups: list[_Group]
+    has_gpus: bool
+    """Whether all its nodes have GPUs."""
+    counts_gpus: bool
 
 
-class _Nodes:
-    """The groups of equal nodes, scaled: which of the nodes of the file each node is."""
+class _Machine:
+    """The nodes of a machine file, scaled, and its partitions."""
 
     def __init__(self, path: str, file: _MachineFile, changes: MachineChanges) -> None:
+        self._path = path
         self.are_processors = file.processors == "nodes"
         """Whether a processor of the simulation is a node."""
-        self.cores = [group.cores for group in file.nodes]
-        """Processors of a node of each group."""
-        self._tables = file.nodes
         self.are_packed = False
         """Whether jobs hold cores, GPUs and memory of nodes."""
-        self.counting_gpus: set[int] = set()
-        """The groups of nodes whose processors are GPUs."""
-        self._path, ends, originals = path, [0], [0]
-        for number, group in enumerate(file.nodes, 1):
-            factor = changes.factor(group.gpus)
-            scaled = round(group.nb * factor)
-            if scaled < 1:
+        self.groups: list[_Group] = []
+        self._nb_in_file = nb = 0
+        for number, table in enumerate(file.nodes, 1):
+            factor = changes.node_factor or 1.0
+            if table.gpus:
+                factor *= changes.gpu_node_factor or 1.0
+            count = round(table.count * factor)
+            if count < 1:
                 raise UsageError(
                     f"{parameter('node_factor')} {factor:g} leaves no node of {path}: nodes "
-                    f"{number}, which has {group.nb}"
+                    f"{number}, which has {table.count}"
                 )
-            originals.append(originals[-1] + group.nb)
-            ends.append(ends[-1] + scaled)
-        self._ends, self._originals, self.nb = ends, originals, ends[-1]
-        self._number_cores()
+            in_file = ProcessorSet.interval(self._nb_in_file, table.count)
+            scaled = ProcessorSet.interval(nb, count)
+            self.groups.append(_Group(table, in_file, scaled, table.cores))
+            self._nb_in_file += table.count
+            nb += count
+        self.nodes = ProcessorSet.interval(0, nb)
+        if sum(group.nodes.size * group.cores for group in self.groups) > MOST_PROCESSORS:
+            raise InputError(f"{path}: more than {MOST_PROCESSORS} cores in all")
+        self.parts: list[_Part] = []
+        for number, part in enumerate(file.partitions, 1):
+            nodes = self.choose(part.nodes, f"partitions {number}")
+            groups = [group for group in self.groups if nodes & group.nodes]
+            has_gpus = all(group.table.gpus for group in groups)
+            counts_gpus = part.unit == "gpu"
+            where = f"{path}: partitions {number}"
+            for key in ("name", "number"):
+                value = getattr(part, key)
+                if value is not None and value in [getattr(of.table, key) for of in self.parts]:
+                    raise InputError(f"{where}: two partitions have the {key} {value!r}")
+            if counts_gpus and (self.are_processors or not has_gpus):
+                raise InputError(
+                    f"{where}: unit = 'gpu': expected nodes with gpus, and processors = 'cores'"
+                )
+            self.parts.append(_Part(where, part, nodes, groups, has_gpus, counts_gpus))
 
-    def _number_cores(self) -> None:
-        counts = [end - first for first, end in pairwise(self._ends)]
-        sizes = (count * cores for count, cores in zip(counts, self.cores, strict=True))
-        self._first_cores = list(accumulate(sizes, initial=0))
-        self.nb_cores = self._first_cores[-1]
-        if self.nb_cores > MOST_PROCESSORS:
-            raise InputError(f"{self._path}: more than {MOST_PROCESSORS} cores in all")
+    def choose_units(self, packs: bool) -> tuple[str, ...]:
+        """Choose what a processor is on each node; returns notes on what the file leaves open.
 
-    def count_gpus(self, groups: set[int]) -> None:
-        """Let a processor of these groups of nodes be a GPU."""
-        self.counting_gpus |= groups
-        for at in groups:
-            self.cores[at] = self._tables[at].gpus
-        self._number_cores()
+        Raises :class:`InputError` for partitions that share nodes and count different resources.
+        """
+        is_open = not self.are_processors and not any(part.table.unit for part in self.parts)
+        is_open &= any(of.table.gpus or of.table.memory is not None for of in self.groups)
+        self.are_packed = is_open and packs
+        is_counted = is_open and not packs
+        for part in self.parts:
+            part.counts_gpus |= is_counted and part.has_gpus
+        mixed = [
+            number
+            for number, group in enumerate(self.groups, 1)
+            if len({part.counts_gpus for part in self.parts if group in part.groups}) > 1
+        ]
+        if mixed and not is_counted:
+            raise InputError(
+                f"{self._path}: nodes {mixed[0]}: some partitions count their GPUs and others "
+                "their cores: expected the same unit, or a table for the nodes of each"
+            )
+        for part in self.parts:
+            part.counts_gpus &= not mixed
+            for group in part.groups if part.counts_gpus else ():
+                group.cores = group.table.gpus
+        units = [
+            f"{'GPUs' if part.counts_gpus else 'cores'} of {part.table.name}" for part in self.parts
+        ]
+        note = (
+            "the policy does not place jobs by cores, GPUs and memory of nodes: it counts the "
+            + ", ".join(units)
+        )
+        return (note,) if is_counted else ()
 
-    def groups(self, nodes: ProcessorSet) -> tuple[NodeGroup, ...]:
+    def describe(self, nodes: ProcessorSet) -> tuple[NodeGroup, ...]:
         """Return the groups of these nodes with their resources."""
         return tuple(
             NodeGroup(count=count, cores=of.cores, gpus=of.gpus, memory_mib=of.memory)
-            for at, of in enumerate(self._tables)
-            if (count := (nodes & self.of_group(at)).size)
+            for group in self.groups
+            for of in (group.table,)
+            if (count := (nodes & group.nodes).size)
         )
-
-    def of_group(self, at: int) -> ProcessorSet:
-        """Return the scaled nodes of the group with number ``at``."""
-        return ProcessorSet.interval(self._ends[at], self._ends[at + 1] - self._ends[at])
 
     def choose(self, text: str | None, where: str) -> ProcessorSet:
         """Return the scaled nodes for the nodes of the file in ``text``; None: all nodes."""
         if text is None:
-            return ProcessorSet.interval(0, self.nb)
+            return self.nodes
+        where = f"{self._path}: {where}"
         with located(f"{where}: nodes", ProtocolError, InputError):
-            named = from_text(text, self._originals[-1])
+            named = from_text(text, self._nb_in_file)
         intervals: list[tuple[int, int]] = []
-        groups = zip(pairwise(self._originals), pairwise(self._ends), strict=True)
-        for (first, end), (begin, stop) in groups:
-            factor = (stop - begin) / (end - first)
-            for low, high in (named & ProcessorSet.interval(first, end - first)).intervals():
+        for group in self.groups:
+            first, begin = group.in_file.bounds[0], group.nodes.bounds[0]
+            factor = group.nodes.size / group.table.count
+            for low, high in (named & group.in_file).intervals():
                 new = [begin + round((bound - first) * factor) for bound in (low, high + 1)]
                 if new[0] < new[1]:
                     intervals.append((new[0], new[1] - 1))
@@ -407,67 +398,44 @@ class _Nodes:
         if self.are_processors:
             return nodes
         intervals: list[tuple[int, int]] = []
-        for at, cores in enumerate(self.cores):
-            first, end = self._ends[at], self._ends[at + 1]
-            for low, high in (nodes & ProcessorSet.interval(first, end - first)).intervals():
-                start = self._first_cores[at] + (low - first) * cores
+        before = 0
+        for group in self.groups:
+            first, cores = group.nodes.bounds[0], group.cores
+            for low, high in (nodes & group.nodes).intervals():
+                start = before + (low - first) * cores
                 intervals.append((start, start + (high + 1 - low) * cores - 1))
+            before += group.nodes.size * cores
         return join_intervals(intervals)
 
-    def find_groups(self, text: str | None, where: str) -> set[int]:
-        """Return the numbers of the groups of the nodes that :meth:`choose` returns."""
-        nodes = self.choose(text, where)
-        return {at for at in range(len(self.cores)) if nodes & self.of_group(at)}
-
-
-def _partitions(path: str, tables: Sequence[_PartitionTable], nodes: _Nodes) -> list[Partition]:
-    for key in ("name", "number"):
-        values = [getattr(table, key) for table in tables]
-        for number, value in enumerate(values, 1):
-            if value is not None and value in values[: number - 1]:
-                raise InputError(
-                    f"{path}: partitions {number}: two partitions have the {key} {value!r}"
-                )
-    return [
-        _partition(f"{path}: partitions {number}", table, nodes)
-        for number, table in enumerate(tables, 1)
-    ]
-
-
-def _partition(where: str, table: _PartitionTable, nodes: _Nodes) -> Partition:
-    chosen = nodes.choose(table.nodes, where)
-    groups, in_nodes = nodes.find_groups(table.nodes, where), nodes.are_processors
-    cores = {nodes.cores[at] for at in groups}
-    whole = in_nodes or table.whole_nodes
-    if whole and len(cores) > 1 and not nodes.are_packed:
-        sizes = map(str, sorted(cores))
-        raise InputError(
-            f"{where}: its jobs take whole nodes, which have {' and '.join(sizes)} cores: "
-            "expected nodes of one size; make a partition for each"
+    def make_partition(self, part: _Part) -> Partition:
+        """Return a partition in processors of the simulation."""
+        table, in_nodes = part.table, self.are_processors
+        cores = {group.cores for group in part.groups}
+        whole = in_nodes or table.whole_nodes
+        if whole and len(cores) > 1 and not self.are_packed:
+            sizes = map(str, sorted(cores))
+            raise InputError(
+                f"{part.where}: its jobs take whole nodes, which have {' and '.join(sizes)} cores: "
+                "expected nodes of one size; make a partition for each"
+            )
+        per_node = max(cores) if whole and len(cores) == 1 else 1
+        of_nodes = (table.max_nodes or MOST_PROCESSORS) * (1 if in_nodes else max(cores))
+        return Partition(
+            **{name: getattr(table, name) for name in PartitionLimits.__struct_fields__},
+            processors=self.processors(part.nodes),
+            unit=1 if in_nodes else per_node,
+            cores=per_node,
+            max_size=min(table.max_processors or MOST_PROCESSORS, of_nodes),
+            counts_gpus=part.counts_gpus,
+            nodes=part.nodes if self.are_packed else NO_PROCESSORS,
+            takes_nodes=whole,
+            node_groups=self.describe(part.nodes),
         )
-    per_node = next(iter(cores)) if whole and len(cores) == 1 else 1
-    of_nodes = table.max_nodes and table.max_nodes * (1 if in_nodes else max(cores))
-    limits = [limit for limit in (table.max_processors, of_nodes) if limit is not None]
-    shared = {name: getattr(table, name) for name in PartitionLimits.__struct_fields__}
-    most, usual = table.max_walltime, table.default_walltime
-    return Partition(
-        **shared,
-        processors=nodes.processors(chosen),
-        unit=1 if in_nodes else per_node,
-        cores=per_node,
-        max_walltime=inf if most is None else float(most),
-        default_walltime=None if usual is None else float(usual),
-        max_size=min(limits, default=MOST_PROCESSORS),
-        counts_gpus=groups <= nodes.counting_gpus,
-        nodes=chosen if nodes.are_packed else NO_PROCESSORS,
-        takes_nodes=whole,
-        node_groups=nodes.groups(chosen),
-    )
 
 
 def _limit(where: str, table: _LimitTable, partitions: Sequence[Partition]) -> Limit:
-    values = {resource: getattr(table, resource, None) for resource in get_args(Resource)}
-    most = {resource: budget for resource, budget in values.items() if budget is not None}
+    budgets = {resource: getattr(table, resource, None) for resource in get_args(Resource)}
+    most = {resource: budget for resource, budget in budgets.items() if budget is not None}
     if not most:
         raise InputError(f"{where}: it limits nothing: expected gpus, cpus, memory or jobs")
     kind, colon, name = (table.of or "").partition(":")

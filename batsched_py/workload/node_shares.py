@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import ceil
 from typing import Any, NamedTuple
 
 from batsched_py.errors import WorkloadError
-from batsched_py.options.memory import parse_mebibytes
 from batsched_py.support.json_values import is_integer, quote
+from batsched_py.units import parse_mebibytes
 
 NODES, GPUS, MEMORY, CHUNKS, EXCLUSIVE = "nodes", "gpus", "memory_mib", "chunks", "exclusive"
 """Fields of a job: numbers of nodes, GPUs and MiB in total, parts of nodes, whether whole nodes."""
@@ -103,7 +103,7 @@ def parse_chunks(text: Any, where: str) -> tuple[Share, ...]:
     """
     try:
         shares = [_chunk(part) for part in text.split("+")]
-    except (AttributeError, KeyError, ValueError):
+    except (AttributeError, ValueError):
         raise WorkloadError(
             f"{where}: {CHUNKS} = {quote(text)}: expected such as "
             "'2:ncpus=8:ngpus=1:mem=64gb+1:ncpus=4'"
@@ -111,21 +111,14 @@ def parse_chunks(text: Any, where: str) -> tuple[Share, ...]:
     return tuple(sorted(shares, key=lambda share: share[1:], reverse=True))
 
 
-def _whole_mebibytes(text: str) -> int:
-    return ceil(parse_mebibytes(text))
-
-
-_AMOUNTS: dict[str, Callable[[Any], int]] = {"ncpus": int, "ngpus": int, "mem": _whole_mebibytes}
-
-
 def _chunk(text: str) -> Share:
     count, *amounts = text.split(":")
     found = {"ncpus": 1, "ngpus": 0, "mem": 0}
     for amount in amounts:
         name, _, value = amount.partition("=")
-        found[name] = _AMOUNTS[name](value)
-    share = Share(int(count), *found.values())
-    if share.nodes < 1 or share.cores < 1 or share.gpus < 0:
+        found[name] = ceil(parse_mebibytes(value)) if name == "mem" else int(value)
+    share = Share(int(count), found.pop("ncpus"), found.pop("ngpus"), found.pop("mem"))
+    if found or share.nodes < 1 or share.cores < 1 or share.gpus < 0:
         raise ValueError
     return share
 

@@ -178,7 +178,7 @@ def test_what_a_run_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"gpu_node_factor": 0.0}, "gpu_node_factor 0.0: expected a positive number"),
+        ({"gpu_node_factor": 0.0}, "gpu_node_factor 0: expected a positive number"),
         ({"gpu_node_factor": 0.1}, "leaves no node"),
         ({"max_gpus_per_user": 0}, "max_gpus_per_user 0: expected"),
     ],

@@ -42,6 +42,8 @@ class NodePlan:
         """The node of each gap. The first gap of node i is gap i."""
         self._from, self._until = np.full(nb, self._begin), np.full(nb, inf)
         """When each gap begins and ends (seconds)."""
+        self._placed: dict[int, Placed] = {}
+        """The nodes of each job that was planned, by its place among the jobs."""
         self._ready: dict[int, Seconds] = {}
         self._refused: dict[int, float] = {}
         """By demand: the shortest duration with which a job cannot start now."""
@@ -53,20 +55,13 @@ class NodePlan:
         kinds = {id(job.demand): job for job in self._jobs}
         room = {kind for kind, job in kinds.items() if self._needs(job)[0].find(job)}
         may = [at for at, job in enumerate(self._jobs) if id(job.demand) in room]
-        chosen: list[Placed] = []
-
-        def starts() -> Iterator[float]:
-            for start, placed in self._place_all():
-                chosen.append(placed)
-                yield start
-
-        if may:
-            for at in find_starting_now(
-                self._begin, starts(), may, self._durations, self._fits_now
-            ):
-                free = self._machine.free_processors
-                yield Start(self._jobs[at], self._nodes.choose(self._jobs[at], chosen[at], free))
-                self._ready.clear()
+        if not may:
+            return
+        starts = self._place_all()
+        for at in find_starting_now(self._begin, starts, may, self._durations, self._fits_now):
+            job, free = self._jobs[at], self._machine.free_processors
+            yield Start(job, self._nodes.choose(job, self._placed[at], free))
+            self._ready.clear()
 
     def find_planned_start(self, job: Job) -> float:
         """Return the planned start (seconds) of one of the jobs; inf if it has no plan.
@@ -74,10 +69,10 @@ class NodePlan:
         Jobs before it that are planned for now have not started: they reserve their nodes whole.
         """
         planned = zip(self._jobs, self._place_all(reserve_now=True), strict=False)
-        return next(start for each, (start, _) in planned if each is job)
+        return next(start for each, start in planned if each is job)
 
-    def _place_all(self, *, reserve_now: bool = False) -> Iterator[tuple[float, Placed]]:
-        """Give the start of each job, inf if there is none, and its nodes.
+    def _place_all(self, *, reserve_now: bool = False) -> Iterator[float]:
+        """Give the start of each job, inf if there is none.
 
         A job is planned only when its turn is requested.
         """
@@ -86,7 +81,7 @@ class NodePlan:
             planned[job.partition] += 1
             only_now = 0 < self._reserved < planned[job.partition]
             if only_now and not self._fits_now(at):
-                yield inf, []
+                yield inf
             else:
                 yield self._place(at, reserve_now=reserve_now)
 
@@ -112,17 +107,17 @@ class NodePlan:
         if duration >= self._refused.get(id(job.demand), inf):
             return False
         unreserved = self._until[: len(self._nodes.out)] >= self._begin + duration
-        fit: list[Mask] = [unreserved & (ready == self._begin) for ready in self._find_ready(job)]
+        fit: Mask = unreserved & (self._find_ready(job) == self._begin)
         fits = assign(self._needs(job)[1].shares, fit, self._nodes.free) is not None
         if not fits:
             self._refused[id(job.demand)] = duration
         return fits
 
-    def _place(self, at: int, *, reserve_now: bool) -> tuple[float, Placed]:
-        """Return the earliest start of a job, and its nodes, which are reserved if it is later."""
+    def _place(self, at: int, *, reserve_now: bool) -> float:
+        """Return the earliest start of a job, inf if none; reserve its nodes if it is later."""
         job, duration = self._jobs[at], self._durations[at]
         if duration >= self._hopeless.get(id(job.demand), inf):
-            return inf, []
+            return inf
         shares = self._needs(job)[1].shares
         begins = np.maximum(self._from, self._find_ready(job)[:, self._node])
         begins[(begins + duration > self._until) | (begins >= self._end)] = inf
@@ -135,13 +130,14 @@ class NodePlan:
             fit = np.zeros((len(shares), len(self._nodes.out)), np.bool_)
             for mask, row in zip(fit, begins, strict=True):
                 mask[self._node[lasts & (row <= start)]] = True
-            placed = assign(shares, [*fit], self._nodes.free)
+            placed = assign(shares, fit, self._nodes.free)
             if placed is not None:
                 if (start > self._begin or reserve_now) and duration > 0:
                     self._reserve([node for node, _ in placed], start, start + duration)
-                return start, placed
+                self._placed[at] = placed
+                return float(start)
         self._hopeless[id(job.demand)] = duration
-        return inf, []
+        return inf
 
     def _reserve(self, nodes: list[int], start: float, end: float) -> None:
         """Split the gaps of nodes in which ``start`` is."""
