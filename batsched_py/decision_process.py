@@ -32,20 +32,6 @@ class DecisionProcess(System):
     is refused. All else is as in :class:`~batsched_py.model.system.System`.
     """
 
-    __slots__ = (
-        "_dilated",
-        "_ended",
-        "_handlers",
-        "_is_batsim5",
-        "_jobs",
-        "_killed",
-        "_more_static_jobs",
-        "_registered",
-        "_registering",
-        "_reply",
-        "_six_decimals",
-    )
-
     def __init__(
         self,
         scheduler: Scheduler,

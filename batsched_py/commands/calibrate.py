@@ -12,8 +12,7 @@ import typer
 from batsched_py.commands import shared_options as o
 from batsched_py.errors import UsageError
 from batsched_py.files.writers import announce_replaced, make_folder_of, write_whole
-from batsched_py.run.program_settings import OF_PROGRAM
-from batsched_py.run.settings import SETTINGS, USERS, Settings
+from batsched_py.run.settings import OF_PROGRAM, SETTINGS, USERS, Settings
 from batsched_py.run.stored_values import Run, check_outside
 from batsched_py.support.signals import default_stop_signals
 from batsched_py.support.terminal_text import console, one_line, print_table, say

@@ -33,23 +33,6 @@ BY_TIME = itemgetter(0, 1, 2)
 class Site:
     """A grid site: identical processors and the jobs that run on them, a machine or part of one."""
 
-    __slots__ = (
-        "_all",
-        "_pool",
-        "_releases",
-        "_whole",
-        "clock",
-        "free",
-        "name",
-        "nb_ended",
-        "nb_processors",
-        "nodes",
-        "shared",
-        "sleepers",
-        "speed",
-        "unavailable",
-    )
-
     def __init__(
         self, processors: ProcessorSet, name: str = "", speed: float = 1.0, *, shared: bool = False
     ) -> None:

@@ -76,24 +76,6 @@ class System(MachineSide):
     """
 
     # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
-    __slots__ = (
-        "_calls",
-        "_clock",
-        "_last_pass",
-        "_most_decisions",
-        "_nb_changes",
-        "_nb_jobs",
-        "_policy_started",
-        "_policy_withdrawn",
-        "_progress",
-        "_shutdown",
-        "_speed_factor",
-        "may_dilate",
-        "nb_passes",
-        "observer",
-        "sites",
-    )
-
     def __init__(
         self,
         scheduler: Scheduler,

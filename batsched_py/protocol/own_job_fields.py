@@ -73,9 +73,11 @@ def check_fields(job_id: str, texts: Sequence[Any], extra: Mapping[str, Any]) ->
 
 
 def _check_number(job_id: str, name: str, value: Any) -> None:
-    if not _is_read_as_number(value) or (
-        name == ORIGINAL_SUBMISSION and not isfinite(float(value))
-    ):
+    try:
+        number = None if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or (name == ORIGINAL_SUBMISSION and not isfinite(number)):
         raise JobError(f"job {job_id!r}: {name} is {_shown(value)}, expected {_NUMBERS[name]}")
 
 
@@ -85,17 +87,6 @@ def _check_text(job_id: str, name: str, value: Any) -> None:
             f"job {job_id!r}: {name} is {_shown(value)}, expected a text without line breaks, zero "
             "bytes and halves of surrogates"
         )
-
-
-def _is_read_as_number(value: Any) -> bool:
-    """Return whether a value is written as a number that a float can hold."""
-    if isinstance(value, bool):
-        return False
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
 
 
 def _shown(value: Any) -> str:

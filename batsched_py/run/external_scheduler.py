@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 from batsched_py.errors import UsageError, parameter
@@ -75,10 +74,9 @@ class ExternalScheduler:
         as in :class:`~batsched_py.transport.simulator_socket.SimulatorSocket`.
         """
         self._options["six_decimals"] = six_decimals
-        kind = partial(
-            _connect, stack, address, timeout, exact, note=note, watch=watch, recorder=recorder
+        self._connect = lambda kind: stack.enter_context(
+            kind(address, timeout, exact=exact, note=note, watch=watch, recorder=recorder)
         )
-        self._connect = kind
 
     def read_request(self, text: str) -> dict[str, bool]:
         """Greet a scheduler of Batsim 5, and return the features to request from the simulator.
@@ -126,14 +124,3 @@ class ExternalScheduler:
 def make_external(settings: ProcessSettings, workload: Workload | None) -> ExternalScheduler:
     """Return the scheduler of others of ``settings``, and its users, who submit ``workload``."""
     return make_driver(lambda users: ExternalScheduler, settings, workload, ResolvedMachine())
-
-
-def _connect(
-    stack: ExitStack,
-    address: str,
-    timeout: float,
-    exact: bool,
-    kind: type[SimulatorSocket],
-    **options: Any,
-) -> SimulatorSocket:
-    return stack.enter_context(kind(address, timeout, exact=exact, **options))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from batsched_py.errors import BatschedError
-from batsched_py.files.digests import digest
 from batsched_py.files.readers import read_toml
 from batsched_py.plugins import plugins
 from batsched_py.plugins.code_places import is_installed
@@ -27,20 +26,6 @@ def find_setting_files(settings: Settings | Run) -> list[Path]:
     """Return the input files that the options name, and the editable files of plug-ins."""
     of_plugins = [file for plugin in find_plugins(settings) for file in find_plugin_files(*plugin)]
     return list(dict.fromkeys([*find_named_files(settings), *of_plugins]))
-
-
-def digest_setting_files(
-    settings: Settings | Run, known: Mapping[Path, str | None] = {}
-) -> dict[str, str]:
-    """Return the first digits of the SHA-256 of each readable file of :func:`find_setting_files`.
-
-    ``known`` are the digests of files that were read.
-    """
-    digests = {}
-    for file in find_setting_files(settings):
-        with suppress(OSError):  # another one in a folder that is named
-            digests[file.name] = (known.get(file) or digest(file))[:HASH]
-    return digests
 
 
 def find_plugins(settings: Settings | Run) -> list[tuple[str, str]]:

@@ -74,26 +74,17 @@ class PluginObjects(msgspec.Struct, frozen=True):
         """Make the policy of a run; raises :class:`PluginError` if it is malformed."""
         name, options = settings.scheduler, settings.scheduler_options
         given = self.find_scheduler(settings)
-        if self.scheduler is None:
-            return plugins.make(given, name, (), options)
-        if _is_instance(plugins.SCHEDULERS, given):
+        if self.scheduler is not None and _is_instance(plugins.SCHEDULERS, given):
             return given
-        return _made(
-            plugins.SCHEDULERS, given, name, lambda: plugins.make(given, name, (), options)
-        )
+        make = partial(plugins.make, given, name, (), options)
+        return make() if self.scheduler is None else _made(plugins.SCHEDULERS, given, name, make)
 
     def make_users(self, settings: ProcessSettings, workload: Any, seed: Any) -> Any:
         """Make the users of a run; raises :class:`PluginError` if they are malformed."""
-        given, name, options = self.users, settings.users, settings.user_options
-        if given is None:
-            model = plugins.load(plugins.USERS, name)
-            return plugins.make_users(model, name, workload, options, seed)
-        return _made(
-            plugins.USERS,
-            given,
-            name,
-            lambda: plugins.make_users(given, name, workload, options, seed),
-        )
+        name, options = settings.users, settings.user_options
+        model = plugins.load(plugins.USERS, name) if self.users is None else self.users
+        make = partial(plugins.make_users, model, name, workload, options, seed)
+        return make() if self.users is None else _made(plugins.USERS, model, name, make)
 
     def named(self, run: Run, driver: Driver) -> tuple[Run, list[str]]:
         """Return the run with the names of objects that factories made, and notes on them.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from batsched_py.errors import UsageError, parameter
-from batsched_py.files.digests import sha256
+from batsched_py.files.digests import digest, sha256
 from batsched_py.options.setting_fields import convert_settings
 from batsched_py.processors.sets import ProcessorSet
-from batsched_py.run.named_files import digest_setting_files
+from batsched_py.run.named_files import HASH, find_setting_files
 from batsched_py.run.plugin_objects import BY_NAME, PluginObjects, without_objects
 from batsched_py.run.resolved_machine import ResolvedMachine, resolve_machine
 from batsched_py.run.settings import SETTINGS, Settings
@@ -25,7 +26,8 @@ from batsched_py.workload.log_conversion import convert_log
 from batsched_py.workload.log_partitions import with_whole_nodes
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_py.workload.logs.swf import SwfLog
-from batsched_py.workload.logs.swf_frame import digest, log_from_frame
+from batsched_py.workload.logs.swf_frame import digest as digest_log
+from batsched_py.workload.logs.swf_frame import log_from_frame
 from batsched_py.workload.machine_description import MachineDescription
 from batsched_py.workload.workload import check_times
 
@@ -155,15 +157,35 @@ def _with_size(run: Run, machine: ResolvedMachine, workload: Workload) -> Resolv
 
 
 def _digests(run: Run, machine: ResolvedMachine) -> dict[str, str]:
-    """Return the digests of the files that a run names; the platform file is not read again."""
+    """Return the first digits of the SHA-256 of each readable file that a run names.
+
+    The platform file is not read again.
+    """
     known = {Path(run.platform): machine.platform_digest} if run.platform else {}
-    return digest_setting_files(run, known)
+    digests = {}
+    for file in find_setting_files(run):
+        with suppress(OSError):  # another one in a folder that is named
+            digests[file.name] = (known.get(file) or digest(file))[:HASH]
+    return digests
 
 
 def check(run: Run) -> None:
     """Raise :class:`UsageError` for values that contradict each other; no file is read."""
     run.check()
-    _check_backend(run)
+    if run.batsim is not None and run.backend != "batsim":
+        raise UsageError(
+            f"{parameter('batsim')} {run.batsim} has no effect with {parameter('backend')} "
+            f"{run.backend}"
+        )
+    if run.shake is not None and run.backend in ("batsim", "docker") and not run.dynamic:
+        raise UsageError(
+            f"{parameter('shake')} {run.shake}: Batsim orders simultaneous events itself; only the "
+            "submissions of a user model can be shuffled"
+        )
+    if run.backend != EMBEDDED:  # an unknown one
+        from batsched_py.run.backends.dispatch import make_launcher
+
+        make_launcher(run.backend, run.batsim)
 
 
 def find_machine_size(source: Source) -> int:
@@ -204,7 +226,7 @@ def read_input(source: Source, reading: Reading) -> Input:
         return Input(workload, sha256(source.path), source.path)
     if not isinstance(source, str | Path):
         log = log_from_frame(source, skip_bad_lines=skip_bad_lines, keep=reading.rules.keep)
-        return Input(convert_log(log, reading.rules, **machine), digest(log))
+        return Input(convert_log(log, reading.rules, **machine), digest_log(log))
     path = find_log(source)
     workload = load_workload(path, reading.rules, skip_bad_lines=skip_bad_lines, **machine)
     return Input(workload, sha256(path), path)
@@ -217,21 +239,3 @@ def _checked(workload: Workload, machine: ResolvedMachine) -> Workload:
     if machine.description is None:
         return workload
     return with_whole_nodes(workload, machine.description)
-
-
-def _check_backend(run: Run) -> None:
-    """Raise :class:`UsageError` for an unknown back end, or one that cannot do this run."""
-    if run.batsim is not None and run.backend != "batsim":
-        raise UsageError(
-            f"{parameter('batsim')} {run.batsim} has no effect with {parameter('backend')} "
-            f"{run.backend}"
-        )
-    if run.shake is not None and run.backend in ("batsim", "docker") and not run.dynamic:
-        raise UsageError(
-            f"{parameter('shake')} {run.shake}: Batsim orders simultaneous events itself; only the "
-            "submissions of a user model can be shuffled"
-        )
-    if run.backend != EMBEDDED:
-        from batsched_py.run.backends.dispatch import make_launcher
-
-        make_launcher(run.backend, run.batsim)

@@ -24,9 +24,8 @@ from batsched_py.options.setting_fields import (
     parse_limits,
     setting_fields,
 )
-from batsched_py.plugins.plugins import RIGID
+from batsched_py.plugins.plugins import EXTERNAL, RIGID
 from batsched_py.processors.sets import MOST_PROCESSORS
-from batsched_py.run.program_settings import make_policy
 from batsched_py.run.stored_values import EMBEDDED, Run, Timeouts
 from batsched_py.schedulers.shutdown.settings import Shutdown, parse_power, parse_shutdown
 from batsched_py.workload.conversion_rules import CHOICES, DEFAULT, PRESETS, Rules, make_rules
@@ -432,13 +431,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         same = {name: getattr(self, name) for name in Run.__struct_fields__}
         return Run(
             **same
-            | make_policy(
-                self.scheduler,
-                self.scheduler_options,
-                self.scheduler_command,
-                self.scheduler_protocol,
-                registers=self.scheduler_registers,
-            )
+            | self._policy()
             | {
                 "user_options": self._all_user_options(),
                 "rules": make_rules(
@@ -463,6 +456,28 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             }
         )
 
+    def _policy(self) -> dict[str, Any]:
+        """Return name and options of the policy as a run has them; a program is ``external``."""
+        given: dict[str, Any] = {}
+        if self.scheduler_protocol != 4:
+            given["protocol"] = self.scheduler_protocol
+        if self.scheduler_registers:
+            given["registers"] = True
+        command = self.scheduler_command
+        if command is None:
+            if given:
+                raise UsageError(
+                    f"{parameter(f'scheduler_{next(iter(given))}')} has no effect without "
+                    f"{parameter('scheduler_command')}"
+                )
+            return {"scheduler_options": dict(self.scheduler_options)}
+        if self.scheduler_options or self.scheduler != "easy":
+            raise UsageError(
+                f"{parameter('scheduler')} {self.scheduler} and {parameter('scheduler_command')} "
+                f"{command}: give one of them, and options of a program in its command line"
+            )
+        return {"scheduler": EXTERNAL, "scheduler_options": {"command": command, **given}}
+
     def _all_user_options(self) -> dict[str, Any]:
         options = dict(self.user_options)
         if self.sessions is None:
@@ -477,5 +492,7 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
 
 SETTINGS = setting_fields(Settings)
 """The fields of all options but ``log``, by name, with their help."""
+OF_PROGRAM = ("scheduler_command", "scheduler_protocol", "scheduler_registers")
+"""Settings of a scheduler of others."""
 SINGLE_RULES = tuple(name for name in Rules.__struct_fields__ if name in SETTINGS)
 """Settings that change a rule of the preset."""

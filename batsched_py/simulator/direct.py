@@ -49,20 +49,6 @@ class DirectSimulation(System):
     All else is as in :class:`~batsched_py.model.system.System`.
     """
 
-    __slots__ = (
-        "_dilated",
-        "_ends",
-        "_finished",
-        "_jobs",
-        "_later",
-        "_longer",
-        "_nb_kills",
-        "_profiles",
-        "_rank",
-        "_speeds",
-        "_switches",
-    )
-
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._ends: list[tuple[float, int, Job]] = []

@@ -16,7 +16,6 @@ from batsched_py.protocol import message_json
 from batsched_py.protocol import messages as m
 from batsched_py.protocol.referee.referee import Referee
 from batsched_py.protocol.scheduler_side import SchedulerSide, make_side
-from batsched_py.transport import Partner
 from batsched_py.transport.conversation import Conversation
 from batsched_py.transport.recording import Record, read_exchange
 
@@ -98,37 +97,26 @@ def find_first_difference(
     ``strict`` also judges the messages and our replies: see
     :class:`~batsched_py.protocol.referee.referee.Referee`.
     """
-    answer = _with_referee(conversation.reply) if strict else conversation.reply
+    begins = next(iter(turns[0].message.events), None)
+    is_batsim5 = isinstance(begins, m.SimulationBegins) and begins.is_batsim5
+    referee = Referee(batsim5=is_batsim5) if strict else None
     for turn in turns:
         if turn.reply is None:
             theirs = Counter([f"not a reply of the protocol: {turn.error}"])
         else:
             theirs = read_decisions(turn.reply)
         try:
-            ours = read_decisions(answer(turn.message))
+            if referee is not None:
+                referee.check_message(turn.message)
+            reply = conversation.reply(turn.message)
+            if referee is not None:
+                referee.check_reply(reply)
+            ours = read_decisions(reply)
         except BatschedError as error:
             return ReplyDifference(turn.n, turn.raw, _listed(theirs), [], str(error))
         if ours != theirs:
             return ReplyDifference(turn.n, turn.raw, _listed(theirs - ours), _listed(ours - theirs))
     return None
-
-
-def _with_referee(answer: Partner) -> Partner:
-    """Return a partner that lets a referee check each message and each reply."""
-    referee: Referee | None = None
-
-    def answer_checked(message: m.Message) -> m.Message:
-        nonlocal referee
-        if referee is None:
-            begins = next(iter(message.events), None)
-            is_batsim5 = isinstance(begins, m.SimulationBegins) and begins.is_batsim5
-            referee = Referee(batsim5=is_batsim5)
-        referee.check_message(message)
-        reply = answer(message)
-        referee.check_reply(reply)
-        return reply
-
-    return answer_checked
 
 
 def read_decisions(reply: m.Message) -> Counter[str]:

@@ -46,36 +46,6 @@ class UsersProxy(UsersSide):
     that time is over.
     """
 
-    __slots__ = (
-        "_calls",
-        "_descriptions",
-        "_ended",
-        "_forwards_profiles",
-        "_handlers",
-        "_hidden",
-        "_more_static_jobs",
-        "_nb_jobs",
-        "_nb_processors",
-        "_progress",
-        "_registered",
-        "_registering",
-        "_registers",
-        "_reply",
-        "_running",
-        "_scheduler",
-        "_shown",
-        "_shows_profiles",
-        "_six_decimals",
-        "_submissions_over",
-        "_takers",
-        "_theirs_registering",
-        "_unsent",
-        "_until",
-        "_waiting",
-        "nb_ended",
-        "nb_exchanges",
-    )
-
     def __init__(
         self,
         scheduler: Partner,

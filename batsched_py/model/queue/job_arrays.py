@@ -116,18 +116,6 @@ class JobArrays:
     that the next submission makes stale, so take them anew at each pass.
     """
 
-    __slots__ = (
-        "_codes",
-        "_estimate",
-        "_number",
-        "_orders",
-        "_rows",
-        "_size",
-        "_submit_time",
-        "_user",
-        "jobs",
-    )
-
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._codes: dict[str, int] = {}
         self._fill(list(jobs))

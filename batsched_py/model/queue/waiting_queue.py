@@ -187,20 +187,6 @@ class WaitingQueue:
     :meth:`ranked` for another order, and :meth:`view` for another form of all jobs.
     """
 
-    __slots__ = (
-        "_arrived",
-        "_by_size",
-        "_fresh",
-        "_most_arrived",
-        "_newest",
-        "_older",
-        "_rankings",
-        "_searched",
-        "_views",
-        "head",
-        "nb_arrived",
-    )
-
     def __init__(self) -> None:
         self.head: Job | None = None
         """The job that waits longest, None if no job waits."""

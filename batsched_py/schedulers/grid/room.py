@@ -19,7 +19,7 @@ from batsched_py.schedulers.backfilling import has_room_before
 from batsched_py.schedulers.easy import walk_releases
 from batsched_py.schedulers.grid.costs import Costs
 from batsched_py.schedulers.grid.placed import Placed, Reserved, Selection
-from batsched_py.schedulers.grid.spreading import Fragments, Spreading, split_into_fragments
+from batsched_py.schedulers.grid.spreading import Fragments, Spreading
 
 if TYPE_CHECKING:
     from batsched_py.model.queue.orders import RankedJobs
@@ -123,8 +123,17 @@ class Room:
         return [site for site in self._sites if site.free >= width]
 
     def _fragments(self, width: int) -> Fragments:
-        """Return the fragments of a job of ``width`` processors, which must be free."""
-        return split_into_fragments(width, self._by_free)
+        """Return the fragments of a job of ``width`` processors, which must be free.
+
+        They are all free processors of each site until the job has enough, most of them first.
+        """
+        parts: Fragments = []
+        for site in self._by_free:
+            parts.append((site, min(width, site.free)))
+            width -= parts[-1][1]
+            if not width:
+                break
+        return parts
 
     @cached_property
     def _by_free(self) -> list[Site]:

@@ -71,20 +71,6 @@ class Spreading:
         return sum(sizes[: int(min(self.most_fragments(width), len(sizes)))]) < width
 
 
-def split_into_fragments(width: int, by_free: Sequence[Site]) -> Fragments:
-    """Return the fragments of a job: all free processors of each site until it has enough.
-
-    ``by_free`` are the sites with the most free processors first; there must be enough of them.
-    """
-    parts: Fragments = []
-    for site in by_free:
-        parts.append((site, min(width, site.free)))
-        width -= parts[-1][1]
-        if not width:
-            break
-    return parts
-
-
 def _table(text: Any) -> tuple[list[int], list[int]]:
     """Read a table of fragments; return the last width and the number of each row."""
     ends: list[int] = []
