@@ -330,12 +330,11 @@ def _matrices(
         wanted = choose_main_metrics(metrics[0].name, group) if metrics else []
         there = choose_metrics(group, [*wanted, *leaving])
         of_group = {metric.name for metric in there}
+        explanation = ""
         if reacting in REACTING and of_group & set(OF_REACTING_USERS) and reacting not in explained:
             names = ", ".join(_users_who(reacting, runs, axes))
             explanation = f"\n\n{to_italics(names)}: {REACTING[reacting]}"
             explained.add(reacting)
-        else:
-            explanation = ""
         matrix = make_metric_matrix(
             group,
             axes,
