@@ -296,12 +296,8 @@ def _sizes(ran: pd.DataFrame) -> Array:
     return np.array(list(map(count_processors, ran["allocated_resources"].tolist())), dtype=float)
 
 
-def _window(ran: pd.DataFrame, time: TimeOptions) -> tuple[float, float]:
-    """Return the times that are asked for, else those of all jobs that ran."""
-    return _chosen(np.concatenate(_times(ran)), time)
-
-
 def _chosen(times: Array, time: TimeOptions) -> tuple[float, float]:
+    """Return the begin and the end that are asked for, else those of ``times``."""
     begin, end = time.get("begin"), time.get("end")
     if begin is None:
         begin = float(times.min()) if len(times) else 0.0
@@ -317,7 +313,7 @@ def find_window(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> tuple[float,
     ran = _that_ran(jobs)
     if len(ran) and _shows_a_part(time):
         return _chosen(np.array(_widest_window(ran)), {})
-    return _window(ran, time)
+    return _chosen(np.concatenate(_times(ran)), time)
 
 
 def _shows_a_part(time: TimeOptions) -> bool:
