@@ -42,11 +42,14 @@ THRESHOLDS = (
 def describe_calibration(found: PolicyCalibrations) -> list[str]:
     """Return a description of the agreement with the log, in a few sentences."""
     of_site = found.of_site
-    rank = of_site.agreement.rank_correlation
+    measures = of_site.agreement
+    level = describe_level(
+        measures.mean_simulated.value, measures.mean_recorded.value, measures.relative_bias
+    )
     sentences = [
         _describe_doubts(found),
-        f"{_name_closer_policy(found)}Under {found.site}, {_describe_own_level(of_site)}. "
-        f"{describe_order(rank)}.",
+        f"{_name_closer_policy(found)}Under {found.site}, {level}. "
+        f"{describe_order(measures.rank_correlation)}.",
         _compare_with_others(found.differences),
         describe_wrong_groups(of_site),
         f"{_describe_trust(of_site)}.",
@@ -103,13 +106,6 @@ def describe_order(rank: Interval) -> str:
     if rank.below(ORDER_IN_PART):
         return f"The order of waits is not reproduced {shown}"
     return f"The order of waits is reproduced in part {shown}"
-
-
-def _describe_own_level(found: Calibration) -> str:
-    measures = found.agreement
-    return describe_level(
-        measures.mean_simulated.value, measures.mean_recorded.value, measures.relative_bias
-    )
 
 
 def describe_level(simulated: float, recorded: float, relative: Interval) -> str:
