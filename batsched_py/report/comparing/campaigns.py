@@ -42,12 +42,7 @@ from batsched_py.support.statistics import FEWEST, Interval
 if TYPE_CHECKING:
     from batsched_py.campaign.campaign_folder import CampaignResults
 
-MAIN = (
-    "mean_waiting_time",
-    "mean_bounded_slowdown",
-    "max_waiting_time",
-    "throughput_per_hour",
-)
+MAIN = ("mean_waiting_time", "mean_bounded_slowdown", "max_waiting_time", "throughput_per_hour")
 """Metrics of the figure and of the table by group; all are in the table of differences. If users
 withdraw jobs, there are those of withdrawals too."""
 LARGEST = 25
