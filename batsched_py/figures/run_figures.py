@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import altair as alt
 import msgspec
@@ -32,12 +32,10 @@ from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, NEVER
 from batsched_py.protocol.own_job_fields import WITHDRAWAL
 from batsched_py.results.jobs_file import count_processors
 from batsched_py.results.machine_power import Change, find_spells
+from batsched_py.run.result import Result
 from batsched_py.support import palette
 from batsched_py.support.step_functions import Array, Intervals
 from batsched_py.units import DAY, HOUR, WEEK
-
-if TYPE_CHECKING:
-    from batsched_py.run.result import Result
 
 show_charts_offline()
 
