@@ -7,12 +7,11 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import pandas as pd
 
-from batsched_py.campaign.campaign_folder import REPORTS
+from batsched_py.campaign.campaign_folder import REPORTS, CampaignResults
 from batsched_py.errors import PluginError
 from batsched_py.plugins.plugin_files import load_file
 from batsched_py.report.answers import describe_changes, describe_levels
@@ -54,9 +53,6 @@ from batsched_py.report.metric_words import (
 from batsched_py.report.simulated_setup import describe_setup, make_names_table
 from batsched_py.support.installation import find_entry_points
 from batsched_py.support.statistics import FEWEST
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 _PART = "Only a part of the study's runs is here, so no claim is confirmed."
 

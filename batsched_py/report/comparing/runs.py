@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -41,10 +40,8 @@ from batsched_py.report.metric_words import (
     ShownMetric,
     choose_metrics,
 )
+from batsched_py.run.result import Result
 from batsched_py.support.statistics import Interval
-
-if TYPE_CHECKING:
-    from batsched_py.run.result import Result
 
 ONE_PAIR = (
     "One pair of runs does not show the effect of chance; two campaigns with repeated runs do."

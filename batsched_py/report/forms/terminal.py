@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 from rich import box
@@ -14,7 +13,7 @@ from rich.segment import Segments
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
-from batsched_py.report.document import Kind, Table, Text
+from batsched_py.report.document import Kind, Report, Table, Text, Verdict
 from batsched_py.report.formatting import (
     SYMBOLS,
     WORDS,
@@ -27,9 +26,6 @@ from batsched_py.report.formatting import (
     is_numeric,
 )
 from batsched_py.support.terminal_text import one_line
-
-if TYPE_CHECKING:
-    from batsched_py.report.document import Report, Verdict
 
 _STYLES = {True: "green", False: "red", None: "yellow"}
 _KINDS: dict[Kind, str] = {"": "", "ours": "bold", "published": "cyan", "difference": "dim"}
