@@ -9,6 +9,7 @@ from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.padding import Padding
 from rich.segment import Segments
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
@@ -205,6 +206,4 @@ def _print_verdicts(verdicts: tuple[Verdict, ...], console: Console) -> None:
 
 def _markdown(text: str, console: Console, indent: int = 0) -> None:
     if text.strip():
-        from rich.padding import Padding
-
         console.print(Padding(Markdown(text), (0, 0, 0, indent)))
