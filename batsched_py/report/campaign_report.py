@@ -47,7 +47,6 @@ from batsched_py.report.metric_words import (
     find_reaction,
     has_withdrawals,
     list_reactions,
-    list_user_models,
     make_glossary,
 )
 from batsched_py.report.simulated_setup import describe_setup, make_names_table
@@ -356,7 +355,8 @@ def _users_who(reacting: bool | None, runs: pd.DataFrame, axes: CampaignAxes) ->
 def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the runs of each user model with its name; all if the model is no axis."""
     if axes.users is None:
-        yield ", ".join(shorten_names(list_user_models(runs)).values()), runs
+        models = map(str, runs["users"].unique()) if "users" in runs else []
+        yield ", ".join(shorten_names(models).values()), runs
         return
     names = {axes.users: shorten_names(runs[axes.users].unique())}
     for (value,), group in Runs(runs).groups(axes.users):

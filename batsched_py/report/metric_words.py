@@ -233,11 +233,6 @@ def has_withdrawals(runs: pd.DataFrame) -> bool:
     return "nb_withdrawn" in runs and bool(runs["nb_withdrawn"].fillna(0).any())
 
 
-def list_user_models(runs: pd.DataFrame) -> list[str]:
-    """Return the names of the user models of the runs."""
-    return [str(name) for name in runs["users"].unique()] if "users" in runs else []
-
-
 def list_reactions(runs: pd.DataFrame) -> pd.Series[Any]:
     """Return for each run whether its users react to the schedule; None: unknown.
 
