@@ -116,7 +116,9 @@ def describe_level(simulated: float, recorded: float, relative: Interval) -> str
     )
     if isnan(relative.value):
         return f"{means}, where no job waited"
-    means = f"{means} ({format_percent(relative)})"
+    middle, low, high = (100 * end for end in (relative.value, relative.low, relative.high))
+    in_percent = Interval(middle, low, high, relative.nb)
+    means = f"{means} ({format_number(in_percent, '+z.0f')} %)"
     if not relative.is_known:
         return f"{means}; fewer than {FEWEST} weeks have no interval"
     within = relative.within(-SAME_LEVEL, SAME_LEVEL)
@@ -208,10 +210,3 @@ def format_number(value: Interval, form: str = "z.2f") -> str:
     if not value.is_known:
         return f"{value.value:{form}}"
     return f"{value.value:{form}}, {value.low:{form}} to {value.high:{form}}"
-
-
-def format_percent(value: Interval) -> str:
-    """Return an estimate of a share in per cent, as ``+5, -3 to +12 %``."""
-    middle, low, high = (100 * end for end in (value.value, value.low, value.high))
-    shown = format_number(Interval(middle, low, high, value.nb), "+z.0f")
-    return shown if shown == "-" else f"{shown} %"
