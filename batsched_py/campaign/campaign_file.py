@@ -34,15 +34,11 @@ _ANY_RUNS = "any runs"
 _HEAD: dict[str, Any] = {
     "name": Annotated[
         str,
-        Meta(
-            pattern=r"^(?!\.{1,2}$)[^/]*$",
-            description="the name of a folder, without slashes",
-        ),
+        Meta(pattern=r"^(?!\.{1,2}$)[^/]*$", description="the name of a folder, without slashes"),
     ],
     "title": str,
     "report": Annotated[
-        str,
-        Meta(pattern=r"^$|\.py:", description='file.py:function, or "" for the default report'),
+        str, Meta(pattern=r"^$|\.py:", description='file.py:function, or "" for the default report')
     ],
     "report_for": Literal["any runs"],
     "metric": str,

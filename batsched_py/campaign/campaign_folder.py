@@ -383,9 +383,5 @@ def _read_jobs(path: Path) -> pd.DataFrame:
 def _read_workload(path: Path, rules: Rules, sites: str | None, *machine: Any) -> Workload:
     described = describe_machine(ProcessSettings(sites=sites, **dict(machine)))
     return load_workload(
-        path,
-        rules,
-        skip_bad_lines=True,
-        sites=described.sites,
-        described=described.description,
+        path, rules, skip_bad_lines=True, sites=described.sites, described=described.description
     )

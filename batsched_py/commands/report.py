@@ -23,8 +23,7 @@ def report(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR|PREFIX",
-            help="Folder of a campaign, finished or not, or prefix of a run.",
+            metavar="DIR|PREFIX", help="Folder of a campaign, finished or not, or prefix of a run."
         ),
     ],
     follow: Annotated[

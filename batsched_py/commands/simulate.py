@@ -116,12 +116,7 @@ def simulate(
 
 
 def _execute(
-    resolved: ResolvedRun,
-    prefix: str,
-    folder: str,
-    exchange: Path | None = None,
-    *,
-    headed: bool,
+    resolved: ResolvedRun, prefix: str, folder: str, exchange: Path | None = None, *, headed: bool
 ) -> Result:
     """Simulate, write the files and say what came out, under the name of the back end if asked."""
     from batsched_py.results.run_files import describe_replaced_run

@@ -204,8 +204,7 @@ def simulator(
         ),
     ] = False,
     timeout: Annotated[
-        float,
-        seconds_to_wait("--timeout", "Seconds to wait for each reply; 0: without limit."),
+        float, seconds_to_wait("--timeout", "Seconds to wait for each reply; 0: without limit.")
     ] = 3600,
     record: Annotated[
         Path | None,
