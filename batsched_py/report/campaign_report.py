@@ -71,8 +71,7 @@ def make_campaign_report(results: CampaignResults, named: str | None = None) -> 
     if place is not None and results.is_part:
         report = _of_part(report)
     caution = _caution(results) if named or results.report_name else ""
-    found = (_failed_runs(results), left_out or "", caution, *report.cautions)
-    cautions = tuple(filter(None, found))
+    cautions = tuple(filter(None, (_failed_runs(results), left_out, caution, *report.cautions)))
     return msgspec.structs.replace(report, title=results.title or report.title, cautions=cautions)
 
 
