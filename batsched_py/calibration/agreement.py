@@ -114,11 +114,6 @@ def estimate_agreement(weeks: Weeks, recorded: Column, simulated: Column) -> dic
     }
 
 
-def make_agreement(estimates: Mapping[str, Estimate]) -> Agreement:
-    """Return the measures with their intervals."""
-    return Agreement(**{name: estimates[name].interval for name in Agreement.__struct_fields__})
-
-
 def _columns(recorded: Column, simulated: Column) -> dict[str, Floats]:
     """Return what the measures are sums of, a value per job."""
     y, f = to_log_scale(recorded), to_log_scale(simulated)

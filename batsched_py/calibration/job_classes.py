@@ -25,7 +25,6 @@ _REQUESTS = {
     np.inf: "over 3 d",
 }
 """Requested times: the most of a class, seconds, and its name."""
-_NO_REQUEST = "none"
 
 
 class Classes(msgspec.Struct, frozen=True, eq=False):
@@ -90,7 +89,7 @@ def _requests(jobs: MatchedJobs, log: SwfLog) -> Classes:
     requested = log.column("requested_time")[jobs.row]
     number = np.searchsorted(np.array(list(_REQUESTS)), requested)
     number = np.where(requested > 0, number, len(_REQUESTS))
-    return Classes("requested time", [*_REQUESTS.values(), _NO_REQUEST], number.astype(np.intp))
+    return Classes("requested time", [*_REQUESTS.values(), "none"], number.astype(np.intp))
 
 
 def _named(kind: str, names: NDArray[np.object_]) -> Classes:

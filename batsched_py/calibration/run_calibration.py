@@ -8,12 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from batsched_py.calibration.agreement import (
-    Agreement,
-    estimate_agreement,
-    make_agreement,
-    to_log_scale,
-)
+from batsched_py.calibration.agreement import Agreement, estimate_agreement, to_log_scale
 from batsched_py.calibration.groups import Group, UserShare, count_near_users, make_groups
 from batsched_py.calibration.job_classes import classify_jobs, find_size_class
 from batsched_py.calibration.matched_jobs import JobCounts, MatchedJobs, match_jobs
@@ -136,11 +131,12 @@ class ComparedRun:
         """The result of the comparison."""
         jobs = self.compared
         classes = classify_jobs(jobs, self._log, self._machine)
+        measured = {name: self.estimates[name].interval for name in Agreement.__struct_fields__}
         names = UsualWaits.__struct_fields__
         return Calibration(
             jobs=self._counts,
             weeks=self.weeks.nb,
-            agreement=make_agreement(self.estimates),
+            agreement=Agreement(**measured),
             by_size_and_hour=UsualWaits(*(self.usual[name].interval for name in names))
             if self.usual
             else None,

@@ -42,11 +42,14 @@ THRESHOLDS = (
 def describe_calibration(found: PolicyCalibrations) -> list[str]:
     """Return a description of the agreement with the log, in a few sentences."""
     of_site = found.of_site
-    rank = of_site.agreement.rank_correlation
+    measures = of_site.agreement
+    level = describe_level(
+        measures.mean_simulated.value, measures.mean_recorded.value, measures.relative_bias
+    )
     sentences = [
         _describe_doubts(found),
-        f"{_name_closer_policy(found)}Under {found.site}, {_describe_own_level(of_site)}. "
-        f"{describe_order(rank)}.",
+        f"{_name_closer_policy(found)}Under {found.site}, {level}. "
+        f"{describe_order(measures.rank_correlation)}.",
         _compare_with_others(found.differences),
         describe_wrong_groups(of_site),
         f"{_describe_trust(of_site)}.",
@@ -105,13 +108,6 @@ def describe_order(rank: Interval) -> str:
     return f"The order of waits is reproduced in part {shown}"
 
 
-def _describe_own_level(found: Calibration) -> str:
-    measures = found.agreement
-    return describe_level(
-        measures.mean_simulated.value, measures.mean_recorded.value, measures.relative_bias
-    )
-
-
 def describe_level(simulated: float, recorded: float, relative: Interval) -> str:
     """Return a sentence on mean waits (s) and their relative bias, without full stop."""
     means = (
@@ -120,7 +116,9 @@ def describe_level(simulated: float, recorded: float, relative: Interval) -> str
     )
     if isnan(relative.value):
         return f"{means}, where no job waited"
-    means = f"{means} ({format_percent(relative)})"
+    middle, low, high = (100 * end for end in (relative.value, relative.low, relative.high))
+    in_percent = Interval(middle, low, high, relative.nb)
+    means = f"{means} ({format_number(in_percent, '+z.0f')} %)"
     if not relative.is_known:
         return f"{means}; fewer than {FEWEST} weeks have no interval"
     within = relative.within(-SAME_LEVEL, SAME_LEVEL)
@@ -212,10 +210,3 @@ def format_number(value: Interval, form: str = "z.2f") -> str:
     if not value.is_known:
         return f"{value.value:{form}}"
     return f"{value.value:{form}}, {value.low:{form}} to {value.high:{form}}"
-
-
-def format_percent(value: Interval) -> str:
-    """Return an estimate of a share in per cent, as ``+5, -3 to +12 %``."""
-    middle, low, high = (100 * end for end in (value.value, value.low, value.high))
-    shown = format_number(Interval(middle, low, high, value.nb), "+z.0f")
-    return shown if shown == "-" else f"{shown} %"

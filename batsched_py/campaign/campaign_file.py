@@ -34,15 +34,11 @@ _ANY_RUNS = "any runs"
 _HEAD: dict[str, Any] = {
     "name": Annotated[
         str,
-        Meta(
-            pattern=r"^(?!\.{1,2}$)[^/]*$",
-            description="the name of a folder, without slashes",
-        ),
+        Meta(pattern=r"^(?!\.{1,2}$)[^/]*$", description="the name of a folder, without slashes"),
     ],
     "title": str,
     "report": Annotated[
-        str,
-        Meta(pattern=r"^$|\.py:", description='file.py:function, or "" for the default report'),
+        str, Meta(pattern=r"^$|\.py:", description='file.py:function, or "" for the default report')
     ],
     "report_for": Literal["any runs"],
     "metric": str,
@@ -299,7 +295,10 @@ def _head(content: dict[str, Any]) -> dict[str, Any]:
     for key, value in head.items():
         if value is not None:
             check_head(key, value)
-    _check_metric(head["metric"], head["measure"])
+    metric = head["metric"]
+    if head["measure"] is None and metric not in (None, *METRICS):  # what it gives is known later
+        hint = f"{did_you_mean(metric, METRICS)}; `batsched-py metrics --list` has them"
+        raise CampaignError((), "metric", f"there is no metric {metric!r}{hint}")
     for key in _TABLES:
         expected = list if key in _ARRAYS else dict
         if not isinstance(content.get(key, expected()), expected):
@@ -334,13 +333,6 @@ def check_head(key: str, value: Any, table: tuple[str, ...] = ()) -> None:
     """Raise :class:`CampaignError` for a key at the head of a file that is not as it should be."""
     if fault := find_fault(value, _HEAD[key], key, sign=" = "):
         raise CampaignError(table, key, fault)
-
-
-def _check_metric(metric: str | None, measure: str | None) -> None:
-    """Raise for a main metric that there is not; what ``measure`` gives is known later."""
-    if measure is None and metric not in (None, *METRICS):
-        hint = f"{did_you_mean(metric or '', METRICS)}; `batsched-py metrics --list` has them"
-        raise CampaignError((), "metric", f"there is no metric {metric!r}{hint}")
 
 
 def _check_variants(content: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
@@ -205,8 +205,12 @@ class CampaignResults:
             done = dict(
                 zip(self._runs, readers.map(read_finished_run, map(Path, self._runs)), strict=True)
             )
-        rows = [_row(run, self.out / run.folder, done) for run in self._stored.runs]
-        runs = pd.DataFrame([row for row in rows if row is not None])
+        rows = []
+        for run in self._stored.runs:
+            folder = str(self.out / run.folder)
+            if (finished := done[folder]) is not None:
+                rows.append(_row(run, folder, finished))
+        runs = pd.DataFrame(rows)
         return fill_withdrawals(runs) if "nb_withdrawn" in runs else runs
 
     @property
@@ -316,18 +320,12 @@ class CampaignResults:
         return paths
 
 
-def _row(
-    run: StoredRun, folder: Path, done: Mapping[str, FinishedRun | None]
-) -> dict[str, Any] | None:
-    """Return the row of a run, None if it is not done."""
-    stored = done[str(folder)]
-    if stored is None:
-        return None
+def _row(run: StoredRun, folder: str, stored: FinishedRun) -> dict[str, Any]:
     origin = stored.provenance
     return {
         **_flat(run.planned.settings),
         **run.planned.labels,
-        "folder": str(folder),
+        "folder": folder,
         "input": run.input,
         "size": stored.run["rules"]["size"],
         "nb_res": stored.nb_processors,
@@ -385,9 +383,5 @@ def _read_jobs(path: Path) -> pd.DataFrame:
 def _read_workload(path: Path, rules: Rules, sites: str | None, *machine: Any) -> Workload:
     described = describe_machine(ProcessSettings(sites=sites, **dict(machine)))
     return load_workload(
-        path,
-        rules,
-        skip_bad_lines=True,
-        sites=described.sites,
-        described=described.description,
+        path, rules, skip_bad_lines=True, sites=described.sites, described=described.description
     )

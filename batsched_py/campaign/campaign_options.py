@@ -41,10 +41,7 @@ class CampaignOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     replications: Annotated[
         int | None,
-        Setting(
-            "Number of replications of each combination; finished runs are kept.",
-            "N",
-        ),
+        Setting("Number of replications of each combination; finished runs are kept.", "N"),
     ] = None
     log_dirs: Annotated[
         list[Path],

@@ -12,7 +12,6 @@ from batsched_py.campaign.campaign_file import Campaign
 from batsched_py.run.settings import SETTINGS, Settings
 from batsched_py.workload.grid_sites import is_platform
 
-_PLUGINS = ("scheduler", "users")
 _OPTIONS = tuple(name for name, field in SETTINGS.items() if field.is_table)
 
 
@@ -26,9 +25,10 @@ def locate_files(settings: Settings, campaign: Campaign) -> Settings:
     if folder.resolve() == Path.cwd():
         return settings
     place = partial(_place, campaign, folder)
-    found: dict[str, Any] = {
-        name: place(value) for name in _PLUGINS if ".py:" in (value := getattr(settings, name))
-    }
+    found: dict[str, Any] = {}
+    for name in ("scheduler", "users"):
+        if ".py:" in (value := getattr(settings, name)):
+            found[name] = place(value)
     for name in ("platform", "machine"):
         if (value := getattr(settings, name)) is not None:
             found[name] = place(str(value))

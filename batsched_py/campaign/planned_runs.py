@@ -234,10 +234,7 @@ def _runs(
 
 
 def _run(
-    chosen: dict[str, Any],
-    block: _Block,
-    variants: Mapping[str, Any],
-    replaceable: Collection[str],
+    chosen: dict[str, Any], block: _Block, variants: Mapping[str, Any], replaceable: Collection[str]
 ) -> PlannedRun:
     """Return a run; a setting that variants replace is no label, as their names are labels."""
     settings: dict[str, Any] = {}

@@ -15,7 +15,7 @@ from batsched_py.campaign.campaign_file import Campaign
 from batsched_py.campaign.file_places import locate_files
 from batsched_py.campaign.finished_runs import PREFIX, read_hash
 from batsched_py.campaign.planned_runs import Label, PlannedRun
-from batsched_py.campaign.run_identity import digest_code, find_version, hash_run, list_inputs
+from batsched_py.campaign.run_identity import digest_code, find_version, hash_run
 from batsched_py.campaign.run_task import Task
 from batsched_py.errors import PluginError, UsageError
 from batsched_py.files.digests import digest
@@ -25,7 +25,7 @@ from batsched_py.options.setting_fields import arguments
 from batsched_py.plugins import plugins
 from batsched_py.plugins.isolated_run import isolate
 from batsched_py.plugins.plugin_files import load_file
-from batsched_py.run.named_files import HASH
+from batsched_py.run.named_files import HASH, find_setting_files
 from batsched_py.run.resolved_machine import describe_machine
 from batsched_py.run.resolved_run import check
 from batsched_py.run.settings import SETTINGS, Settings
@@ -82,7 +82,7 @@ def prepare(campaign: Campaign, out: Path, log_dirs: Iterable[Path] = ()) -> lis
         run_hash = hash_run(planned.settings, settings, log, kept)
         new_folder = out / "runs" / f"{_name(planned, varying)}_{run_hash}"
         folder = folder_of.setdefault(run_hash, new_folder)
-        inputs = [*list_inputs(settings, log), *([_file(measure)] if measure else [])]
+        inputs = [log, *find_setting_files(settings), *([_file(measure)] if measure else [])]
         files = {str(file.absolute()): digest(file) for file in inputs}
         task = Task(
             settings=resolved,

@@ -28,7 +28,6 @@ from batsched_py.run.named_files import (
     find_named_files,
     find_plugin_files,
     find_plugins,
-    find_setting_files,
 )
 from batsched_py.run.result import versions
 from batsched_py.run.settings import Settings
@@ -55,11 +54,6 @@ def hash_run(planned: Settings, settings: Settings, log: Path, further: Iterable
         parts.append(_batsim(settings.backend, settings.batsim))
     parts += [digest(file) for file in find_named_files(settings)]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()[:HASH]
-
-
-def list_inputs(settings: Settings, log: Path) -> list[Path]:
-    """Return the files that a run reads: its log, and the files that its settings name."""
-    return list(dict.fromkeys([log, *find_setting_files(settings)]))
 
 
 @cache

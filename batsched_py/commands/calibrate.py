@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -256,9 +257,7 @@ def _print_groups(groups: list[Group]) -> None:
         [
             *(group.kind, group.name, f"{group.jobs}"),
             *(f"{wait / HOUR:.2f}" for wait in (group.mean_recorded, group.mean_simulated)),
-            "-"
-            if group.rank_correlation != group.rank_correlation
-            else f"{group.rank_correlation:.2f}",
+            "-" if isnan(group.rank_correlation) else f"{group.rank_correlation:.2f}",
         ]
         for group in groups
     ]
@@ -267,4 +266,4 @@ def _print_groups(groups: list[Group]) -> None:
 
 def _number(value: Interval, scale: float = 1.0, digits: int = 2) -> str:
     """Return a value in a unit, ``-`` if it is unknown."""
-    return "-" if value.value != value.value else f"{value.value / scale:z.{digits}f}"
+    return "-" if isnan(value.value) else f"{value.value / scale:z.{digits}f}"

@@ -34,8 +34,7 @@ def explain(
     run: Annotated[
         str,
         typer.Argument(
-            metavar="RUN",
-            help="Prefix of a run with --record, or a file of recorded messages.",
+            metavar="RUN", help="Prefix of a run with --record, or a file of recorded messages."
         ),
     ],
     job: Annotated[

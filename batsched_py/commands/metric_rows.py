@@ -99,9 +99,8 @@ def make_part_rows(
     kind: str, metrics_of: Callable[..., Mapping[str, Any]], table: JobTable, names: list[str]
 ) -> Rows:
     """Return a row for each user or site."""
-    chosen = [name for name in names if name in METRICS]
-    values_of = metrics_of(table, chosen) if names else metrics_of(table)
-    return [{kind: name} | values for name, values in values_of.items()]
+    chosen = [name for name in names if name in METRICS] if names else None
+    return [{kind: name} | values for name, values in metrics_of(table, chosen).items()]
 
 
 def make_registry_rows(names: list[str]) -> Rows:

@@ -11,7 +11,7 @@ import typer
 
 from batsched_py.errors import UsageError
 from batsched_py.files.readers import is_file
-from batsched_py.files.writers import announce_replaced, make_folder_of
+from batsched_py.files.writers import announce_replaced, make_folder_of, write_whole
 from batsched_py.support.terminal_text import say
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ def report(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR|PREFIX",
-            help="Folder of a campaign, finished or not, or prefix of a run.",
+            metavar="DIR|PREFIX", help="Folder of a campaign, finished or not, or prefix of a run."
         ),
     ],
     follow: Annotated[
@@ -120,7 +119,6 @@ def _make_report(results: CampaignResults, by: str | None, place: Path) -> Repor
 def _write_run(prefix: Path, output: Path | None, nodes: int | None) -> None:
     """Write the page of one run."""
     from batsched_py.campaign.campaign_file import STORED
-    from batsched_py.files.writers import write_whole
     from batsched_py.report.forms.html_page import render_page
     from batsched_py.report.one_run import make_run_report
     from batsched_py.report.shown_runs import OneRun

@@ -71,10 +71,7 @@ _Command = Callable[..., None]
 
 
 def with_fields(
-    argument: str,
-    make: Callable[..., Any],
-    fields: Iterable[SettingField],
-    **defaults: Any,
+    argument: str, make: Callable[..., Any], fields: Iterable[SettingField], **defaults: Any
 ) -> Callable[[_Command], _Command]:
     """Replace an ``argument`` of a command by options; ``make`` makes its value from theirs.
 

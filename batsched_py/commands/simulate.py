@@ -116,12 +116,7 @@ def simulate(
 
 
 def _execute(
-    resolved: ResolvedRun,
-    prefix: str,
-    folder: str,
-    exchange: Path | None = None,
-    *,
-    headed: bool,
+    resolved: ResolvedRun, prefix: str, folder: str, exchange: Path | None = None, *, headed: bool
 ) -> Result:
     """Simulate, write the files and say what came out, under the name of the back end if asked."""
     from batsched_py.results.run_files import describe_replaced_run
@@ -190,7 +185,8 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
     from batsched_py.run.key_numbers import count_lost
 
     notes = [note for note in result.notes if note != result.fault]
-    growth = result.measured["overall"]["backlog_growth"]
+    overall = result.measured["overall"]
+    growth = overall["backlog_growth"]
     if saturated(growth):
         notes.append(
             f"saturated: the number of unfinished jobs grows by {growth:.1f} a week, so means "
@@ -199,17 +195,14 @@ def _report(result: Result, run: Run, paths: list[Path]) -> None:
     for note in notes:
         say(f"note: {note}")
     print(f"rules: {describe(run.rules)}")
-    overall = result.measured["overall"]
     print(
         f"{overall['nb_jobs']} jobs ({count_lost(overall)}) on "
         f"{result.settings['nb_processors']} processors in {result.wall_time:.2f} s"
     )
-    leaving = [("withdrawn_share", "%", 0.01), ("utilisation", "%", 0.01)]
-    if "withdrawn_share" not in overall:
-        leaving = []
+    leaving = ("withdrawn_share", "utilisation") if "withdrawn_share" in overall else ()
     for name, unit, scale in (
         ("makespan", "days", DAY),
-        *leaving,
+        *((name, "%", 0.01) for name in leaving),
         ("mean_waiting_time", "h", HOUR),
         ("max_waiting_time", "h", HOUR),
         ("mean_bounded_slowdown", "", 1),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property, partial
 from inspect import getfullargspec
 from math import ceil, inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,20 +17,18 @@ from batsched_py.options.durations import parse_time
 from batsched_py.options.option_values import number, one_of, whole_number
 from batsched_py.run.plugin_objects import PluginObjects
 from batsched_py.run.resolved_run import ResolvedRun, resolve
+from batsched_py.run.result import Result
 from batsched_py.run.settings import Settings
 from batsched_py.run.simulate import execute
+from batsched_py.run.stored_values import ProcessSettings, Run
 from batsched_py.schedulers.agent.agent_policy import make_policy
 from batsched_py.schedulers.agent.networks import Agent
 from batsched_py.schedulers.partitioned import unwrap_policy
 from batsched_py.simulator.profiles import make_usual_profile
 from batsched_py.support.json_values import did_you_mean, to_python
 from batsched_py.units import DAY
+from batsched_py.workload import WorkloadJob
 from batsched_py.workload.workload import REFERENCE_SPEED
-
-if TYPE_CHECKING:
-    from batsched_py.run.result import Result
-    from batsched_py.run.stored_values import ProcessSettings, Run
-    from batsched_py.workload import WorkloadJob
 
 
 class Measured(NamedTuple):

@@ -6,18 +6,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from batsched_py.errors import UsageError
 from batsched_py.metrics.slowdown import BOUND
 from batsched_py.model.job import WAITING, Job
+from batsched_py.model.system import System
 from batsched_py.model.user_model import find_method
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
-
-if TYPE_CHECKING:
-    from batsched_py.model.system import System
 
 
 class Recorded(NamedTuple):

@@ -70,10 +70,7 @@ def _times(event: m.Event) -> Iterator[float]:
 
 
 def replay(
-    turns: list[Turn],
-    process: DecisionProcess,
-    watcher: Watch,
-    withdrawn: Set[str] = frozenset(),
+    turns: list[Turn], process: DecisionProcess, watcher: Watch, withdrawn: Set[str] = frozenset()
 ) -> None:
     """Answer the recorded messages again until ``watcher`` has seen its job.
 
@@ -110,7 +107,8 @@ def _check_equal(turn: Turn, reply: m.Message, *, users_act: bool) -> None:
     """Raise :class:`InputError` unless both replies hold the same decisions, but users' kills."""
     recorded, ours = read_decisions(turn.reply), read_decisions(reply)
     if users_act:  # a kill changes nothing here until the end of the job comes
-        recorded -= Counter({it: nb for it, nb in (recorded - ours).items() if _is_kill(it)})
+        kill = f'["{m.KillJob.tag}"'
+        recorded -= Counter({it: nb for it, nb in (recorded - ours).items() if it.startswith(kill)})
     if recorded != ours:
         only = [
             f"only {name}: {next(iter(more))[:SHOWN]}"
@@ -118,10 +116,6 @@ def _check_equal(turn: Turn, reply: m.Message, *, users_act: bool) -> None:
             if more
         ]
         raise _differs(turn, "; ".join(only))
-
-
-def _is_kill(decision: str) -> bool:
-    return decision.startswith(f'["{m.KillJob.tag}"')
 
 
 def _differs(turn: Turn, reason: str) -> InputError:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import altair as alt
 import msgspec
@@ -32,12 +32,10 @@ from batsched_py.protocol.batsim_jobs_columns import LEAST_EXECUTION_TIME, NEVER
 from batsched_py.protocol.own_job_fields import WITHDRAWAL
 from batsched_py.results.jobs_file import count_processors
 from batsched_py.results.machine_power import Change, find_spells
+from batsched_py.run.result import Result
 from batsched_py.support import palette
 from batsched_py.support.step_functions import Array, Intervals
 from batsched_py.units import DAY, HOUR, WEEK
-
-if TYPE_CHECKING:
-    from batsched_py.run.result import Result
 
 show_charts_offline()
 
@@ -296,12 +294,8 @@ def _sizes(ran: pd.DataFrame) -> Array:
     return np.array(list(map(count_processors, ran["allocated_resources"].tolist())), dtype=float)
 
 
-def _window(ran: pd.DataFrame, time: TimeOptions) -> tuple[float, float]:
-    """Return the times that are asked for, else those of all jobs that ran."""
-    return _chosen(np.concatenate(_times(ran)), time)
-
-
 def _chosen(times: Array, time: TimeOptions) -> tuple[float, float]:
+    """Return the begin and the end that are asked for, else those of ``times``."""
     begin, end = time.get("begin"), time.get("end")
     if begin is None:
         begin = float(times.min()) if len(times) else 0.0
@@ -317,7 +311,7 @@ def find_window(jobs: pd.DataFrame, **time: Unpack[TimeOptions]) -> tuple[float,
     ran = _that_ran(jobs)
     if len(ran) and _shows_a_part(time):
         return _chosen(np.array(_widest_window(ran)), {})
-    return _window(ran, time)
+    return _chosen(np.concatenate(_times(ran)), time)
 
 
 def _shows_a_part(time: TimeOptions) -> bool:

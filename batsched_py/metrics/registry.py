@@ -240,11 +240,8 @@ _MEANINGS = {
 
 _PER_USER = ("mean_waiting_time", "mean_lateness", "relative_lateness", "additional_lateness")
 _PER_SITE = (
-    "mean_waiting_time",
-    "mean_waiting_time_by_width",
-    "mean_turnaround_time_by_width",
-    "mean_turnaround_time_by_area",
-    "mean_lateness",
+    *("mean_waiting_time", "mean_waiting_time_by_width", "mean_turnaround_time_by_width"),
+    *("mean_turnaround_time_by_area", "mean_lateness"),
 )
 _OF_PARTS = {
     name: METRICS[name]

@@ -7,12 +7,11 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import pandas as pd
 
-from batsched_py.campaign.campaign_folder import REPORTS
+from batsched_py.campaign.campaign_folder import REPORTS, CampaignResults
 from batsched_py.errors import PluginError
 from batsched_py.plugins.plugin_files import load_file
 from batsched_py.report.answers import describe_changes, describe_levels
@@ -48,15 +47,11 @@ from batsched_py.report.metric_words import (
     find_reaction,
     has_withdrawals,
     list_reactions,
-    list_user_models,
     make_glossary,
 )
 from batsched_py.report.simulated_setup import describe_setup, make_names_table
 from batsched_py.support.installation import find_entry_points
 from batsched_py.support.statistics import FEWEST
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 _PART = "Only a part of the study's runs is here, so no claim is confirmed."
 
@@ -76,8 +71,7 @@ def make_campaign_report(results: CampaignResults, named: str | None = None) -> 
     if place is not None and results.is_part:
         report = _of_part(report)
     caution = _caution(results) if named or results.report_name else ""
-    found = (_failed_runs(results), left_out or "", caution, *report.cautions)
-    cautions = tuple(filter(None, found))
+    cautions = tuple(filter(None, (_failed_runs(results), left_out, caution, *report.cautions)))
     return msgspec.structs.replace(report, title=results.title or report.title, cautions=cautions)
 
 
@@ -330,12 +324,11 @@ def _matrices(
         wanted = choose_main_metrics(metrics[0].name, group) if metrics else []
         there = choose_metrics(group, [*wanted, *leaving])
         of_group = {metric.name for metric in there}
+        explanation = ""
         if reacting in REACTING and of_group & set(OF_REACTING_USERS) and reacting not in explained:
             names = ", ".join(_users_who(reacting, runs, axes))
             explanation = f"\n\n{to_italics(names)}: {REACTING[reacting]}"
             explained.add(reacting)
-        else:
-            explanation = ""
         matrix = make_metric_matrix(
             group,
             axes,
@@ -361,7 +354,8 @@ def _users_who(reacting: bool | None, runs: pd.DataFrame, axes: CampaignAxes) ->
 def _facets(runs: pd.DataFrame, axes: CampaignAxes) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the runs of each user model with its name; all if the model is no axis."""
     if axes.users is None:
-        yield ", ".join(shorten_names(list_user_models(runs)).values()), runs
+        models = map(str, runs["users"].unique()) if "users" in runs else []
+        yield ", ".join(shorten_names(models).values()), runs
         return
     names = {axes.users: shorten_names(runs[axes.users].unique())}
     for (value,), group in Runs(runs).groups(axes.users):

@@ -60,7 +60,7 @@ def collect_claims(title: str, judged: Sequence[Judged]) -> Report:
     of claims that its runs do not test.
     """
     verdicts = tuple(of for each in judged for of in each.verdicts)
-    judging = [each for each in judged if has_claims(each)]
+    judging = [each for each in judged if each.verdicts or each.nb_untouched]
     sections = (Section(f"{each.title}: {each.name}", _parts(each)) for each in judging)
     overview = Section("All campaigns", (*_claims(judging), _campaigns(judging)) if judging else ())
     return Report(
@@ -69,11 +69,6 @@ def collect_claims(title: str, judged: Sequence[Judged]) -> Report:
         sections=(overview, *sections) if judging else (),
         summary=f"{len(verdicts)} claims of {len(judging)} campaigns: {count_verdicts(verdicts)}.",
     )
-
-
-def has_claims(judged: Judged) -> bool:
-    """Return whether the report of a campaign has any claims."""
-    return bool(judged.verdicts) or judged.nb_untouched > 0
 
 
 def _claims(judging: Sequence[Judged]) -> Iterator[Table]:

@@ -33,9 +33,7 @@ _MOST_TICKS = 12
 Row = dict[str, Any]
 
 
-def draw_metric(
-    runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric, name: str = ""
-) -> Figure | None:
+def draw_metric(runs: pd.DataFrame, axes: CampaignAxes, metric: ShownMetric) -> Figure | None:
     """Draw the means of a metric by the axes of a campaign; None if no axis varies.
 
     If an axis is numeric, that with most values goes across; else each value of the compared one
@@ -63,7 +61,7 @@ def draw_metric(
     chart = _chart(rows, layers, height, metric, own_scale)
     caption = _caption(rows, across, len(left_out), own_scale)
     title = f"{metric.title[0].upper()}{metric.title[1:]}"
-    return Figure(name or f"figure_{metric.name}", title, chart, caption)
+    return Figure(f"figure_{metric.name}", title, chart, caption)
 
 
 def _numeric_axis(runs: pd.DataFrame, axes: CampaignAxes) -> str | None:

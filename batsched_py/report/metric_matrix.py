@@ -69,13 +69,12 @@ def make_metric_matrix(
             change = _change_in(row, metric.name)
             if change.is_clear and not row["less_work"]:
                 decided.setdefault(metric.judge(change.value), []).append((at, metric.name))
-    note = _note(rows, axes, metrics, base)
     return Table(
         name,
         title,
         pd.DataFrame(rows),
         tuple(shown),
-        note,
+        _note(rows, axes, metrics, base),
         better=tuple(decided["better"]),
         worse=tuple(decided["worse"]),
     )

@@ -36,13 +36,8 @@ LEAVING = (
 )
 FURTHER = (
     *("mean_turnaround_time", "mean_queue_length", "mean_slowdown_by_area"),
-    *(
-        "loss_of_capacity",
-        "makespan",
-        "throughput_per_hour",
-        "jobs_per_session_think_20",
-        "mean_activity_length",
-    ),
+    *("loss_of_capacity", "makespan", "throughput_per_hour"),
+    *("jobs_per_session_think_20", "mean_activity_length"),
     *("multi_site_job_share", "multi_site_area_share", "away_area_share"),
     *("withdrawn_work_share", "withdrawn_wait_share", "mean_waiting_time_of_withdrawn"),
     *("mean_waiting_time_of_all", "deadline_met_share"),
@@ -61,10 +56,7 @@ REACTING = {
 """How to interpret waiting times if users react (True), or if that is unknown (None)."""
 _WORDS = {
     "mean_waiting_time": ("mean waiting time", "From submission to start, mean over jobs."),
-    "max_waiting_time": (
-        "max waiting time",
-        "From submission to start, the longest of all jobs.",
-    ),
+    "max_waiting_time": ("max waiting time", "From submission to start, the longest of all jobs."),
     "mean_turnaround_time": (
         "mean turnaround time",
         "From submission to end (waiting and running), mean over jobs.",
@@ -241,11 +233,6 @@ def has_withdrawals(runs: pd.DataFrame) -> bool:
     return "nb_withdrawn" in runs and bool(runs["nb_withdrawn"].fillna(0).any())
 
 
-def list_user_models(runs: pd.DataFrame) -> list[str]:
-    """Return the names of the user models of the runs."""
-    return [str(name) for name in runs["users"].unique()] if "users" in runs else []
-
-
 def list_reactions(runs: pd.DataFrame) -> pd.Series[Any]:
     """Return for each run whether its users react to the schedule; None: unknown.
 
@@ -315,10 +302,7 @@ def make_glossary(
         for symbol, meaning in _SYMBOLS.items()
         if any(re.search(rf"(?<![\w+]){symbol}(?![\w'])", row["formula"]) for row in rows)
     ]
-    columns = (
-        Column("metric", below="column"),
-        *(Column("meaning"), Column("formula")),
-    )
+    columns = (Column("metric", below="column"), Column("meaning"), Column("formula"))
     note = f"Symbols of a job: {', '.join(there)}; *sum* is over jobs.\n\n" if there else ""
     leaving = any(metric.name == OF_WITHDRAWALS[0] for metric in metrics)
     queue = ", withdrawn jobs for the queue too" if leaving else ""

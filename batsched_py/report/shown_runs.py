@@ -57,21 +57,15 @@ class OneRun:
     def runs(self) -> pd.DataFrame:
         """The run as a table of one row: single settings, options as JSON, and metrics."""
         settings = self.result.settings
-        row: dict[str, Any] = {
-            "nb_res": settings["nb_processors"],
-            "users_react": settings.get("users_react"),
-        }
-        if "run" in settings:
+        run = settings.get("run", {})
+        row = {"nb_res": settings["nb_processors"], "users_react": settings.get("users_react")}
+        if run:
             row["input"] = settings["input"]["name"]
+        row |= {name: value for name, value in run.items() if not isinstance(value, dict | list)}
         row |= {
-            name: value
-            for name, value in settings.get("run", {}).items()
-            if not isinstance(value, dict | list)
-        }
-        row |= {
-            name: msgspec.json.encode(settings["run"][name]).decode()
+            name: msgspec.json.encode(run[name]).decode()
             for name in ("scheduler_options", "user_options")
-            if settings.get("run", {}).get(name)
+            if run.get(name)
         }
         return pd.DataFrame([row | self.result.measured["overall"]])
 

@@ -137,9 +137,8 @@ class UsersTable:
         jobs = DescribedJobs.of([job for _, job in self._latest])
         self._carried |= find_used_columns(jobs)
         self._latest = []
-        names = [name for _, _, name in ids]
         return [
-            names,
+            [name for _, _, name in ids],
             [workload for workload, _, _ in ids],
             *make_columns(jobs, tuple(FURTHER_COLUMNS)),
         ]

@@ -16,10 +16,8 @@ from batsched_py.run.settings import Settings
 from batsched_py.workload.logs.log_archive import find_log
 
 if TYPE_CHECKING:
-    from batsched_py.results.embedded_output import EmbeddedOutput
     from batsched_py.run.external_scheduler import ExternalScheduler
     from batsched_py.run.resolved_run import ResolvedRun
-    from batsched_py.run.result import Result
 
 Registers = Annotated[
     bool,
@@ -35,12 +33,6 @@ class AddedUsers(msgspec.Struct, frozen=True):
     external: ExternalScheduler
     resolved: ResolvedRun
     """The run as it is stored."""
-
-    def describe(self, output: EmbeddedOutput, wall_time: float) -> Result:
-        """Return the result of a simulation that took ``wall_time`` seconds."""
-        from batsched_py.run.described_result import describe_result
-
-        return describe_result(self.resolved, output, wall_time, self.external)
 
 
 def make_scheduler_settings(settings: Settings, **options: str | bool) -> Settings:

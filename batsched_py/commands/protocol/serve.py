@@ -11,6 +11,7 @@ from batsched_py.commands import shared_options as o
 from batsched_py.commands.protocol import decision_process_options as p
 from batsched_py.commands.protocol import simulator_conversation as c
 from batsched_py.errors import UsageError
+from batsched_py.plugins.plugins import SCHEDULERS, find_accepted_options, load
 from batsched_py.run.settings import Settings
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -100,8 +101,6 @@ def serve(
 
 def _order_option(variant: str, queue_order: str, options: dict[str, Any]) -> dict[str, str]:
     """Return the policy's option ``order``, if it has one; raises :class:`UsageError`."""
-    from batsched_py.plugins.plugins import SCHEDULERS, find_accepted_options, load
-
     if "order" in options:
         raise UsageError(f"--queue_order {queue_order}: the policy's options have an order too")
     accepted = find_accepted_options(load(SCHEDULERS, variant))

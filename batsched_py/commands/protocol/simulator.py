@@ -204,8 +204,7 @@ def simulator(
         ),
     ] = False,
     timeout: Annotated[
-        float,
-        seconds_to_wait("--timeout", "Seconds to wait for each reply; 0: without limit."),
+        float, seconds_to_wait("--timeout", "Seconds to wait for each reply; 0: without limit.")
     ] = 3600,
     record: Annotated[
         Path | None,
@@ -242,7 +241,10 @@ def simulator(
         print(_execution_context(endpoint, prefix))
         return
     if sched_config_file is not None:
-        options = _with_text_of(sched_config_file, options)
+        if options.sched_config:
+            raise UsageError("--sched-cfg and --sched-cfg-file: give one")
+        text = read_file_of(str(sched_config_file), "--sched-cfg-file")
+        options = msgspec.structs.replace(options, sched_config=text)
     inputs = Inputs(
         platform=platform,
         workloads=workload or [],
@@ -268,7 +270,10 @@ def simulator(
     options = only_5.completed(options) if is_batsim5 else options
     with isolate(settings.seed) as notes:
         users = add_users(
-            msgspec.structs.replace(settings, shake=_shake_of_users(settings, options)),
+            # the seed of all events shuffles those of users too
+            msgspec.structs.replace(
+                settings, shake=None if settings.users == RIGID else options.shake
+            ),
             log,
             log_dir,
             endpoint=endpoint,
@@ -292,11 +297,6 @@ def simulator(
         around.note(f"note: {note}")
 
 
-def _shake_of_users(settings: Settings, options: Options) -> int | None:
-    """Return the seed that shuffles submissions of users, which are among the events."""
-    return None if settings.users == RIGID else options.shake
-
-
 def _execution_context(endpoint: str, prefix: str) -> str:
     return json.dumps(
         {
@@ -310,10 +310,3 @@ def _execution_context(endpoint: str, prefix: str) -> str:
         },
         separators=(",", ":"),
     )
-
-
-def _with_text_of(path: Path, options: Options) -> Options:
-    if options.sched_config:
-        raise UsageError("--sched-cfg and --sched-cfg-file: give one")
-    text = read_file_of(str(path), "--sched-cfg-file")
-    return msgspec.structs.replace(options, sched_config=text)

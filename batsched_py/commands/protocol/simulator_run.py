@@ -149,8 +149,10 @@ def simulate_batsim5(
 def _write(users: AddedUsers, outcome: Outcome, around: Surroundings, begin: float) -> list[str]:
     """Write the tables of a simulation with users that began at ``begin``; return their paths."""
     from batsched_py.results.embedded_output import EmbeddedOutput
+    from batsched_py.run.described_result import describe_result
 
-    result = users.describe(EmbeddedOutput(outcome), perf_counter() - begin)
+    output, wall_time = EmbeddedOutput(outcome), perf_counter() - begin
+    result = describe_result(users.resolved, output, wall_time, users.external)
     for text in result.notes:
         around.note(f"note: {text}")
     return [str(path) for path in result.write(around.prefix)]

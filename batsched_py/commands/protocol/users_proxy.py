@@ -143,12 +143,7 @@ class _Proxy:
         self._endpoint = batsims_endpoint
         self._external: ExternalScheduler = make_external(run, workload)
         self._external.set_place(
-            stack,
-            place,
-            around.silence_timeout or inf,
-            six_decimals=True,
-            note=say,
-            watch=watch,
+            stack, place, around.silence_timeout or inf, six_decimals=True, note=say, watch=watch
         )
         self.list_power_changes: Callable[[], list[Change]] = list
         self.read_request = self._external.read_request

@@ -11,7 +11,7 @@ from batsched_py.calibration.policy_calibrations import PolicyCalibrations
 from batsched_py.calibration.verdict import THRESHOLDS, describe_calibration
 from batsched_py.figures.time_axis import TimeAxis
 from batsched_py.report.calibrating import figures, tables
-from batsched_py.report.document import Part, Report, Section, Table, Text
+from batsched_py.report.document import Part, Report, Section, Text
 from batsched_py.report.kit.tables import sections
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import choose_unit
@@ -48,7 +48,7 @@ def make_calibration_report(calibrated: Calibrated) -> Report:
         ("By hour of day", [figures.draw_waits_by_hour(found), *_groups(found, ("hour",))]),
         ("Over time", [figures.draw_backlog(found, axis), figures.draw_utilisation(found, axis)]),
         (f"Waits by group under {found.site}", [*_groups(found), _users(found)]),
-        ("Jobs", [_tabulate_jobs(calibrated)]),
+        ("Jobs", [tables.tabulate_jobs({name: of.jobs for name, of in found.policies.items()})]),
     ]
     name = calibrated.settings["input"]["name"]
     made: tuple[Section, ...] = tuple(sections(parts))
@@ -86,11 +86,6 @@ def _setup(calibrated: Calibrated) -> str:
     }
     lines = [f"- {name}: `{value}`" for name, value in inputs.items()]
     return "\n".join([*lines, *(f"- note: `{note}`" for note in calibrated.settings["notes"])])
-
-
-def _tabulate_jobs(calibrated: Calibrated) -> Table | None:
-    policies = calibrated.found.policies.items()
-    return tables.tabulate_jobs({name: of.jobs for name, of in policies})
 
 
 def _axis(calibrated: Calibrated) -> TimeAxis:

@@ -93,13 +93,14 @@ def _row(**measured: Interval) -> dict[str, Any]:
     """Return the cells of all measures, blank where nothing was measured."""
     row: dict[str, Any] = {}
     for column in _MEASURES:
-        value = measured.get(column.name)
-        row |= {column.name: None, column.below: ""} if value is None else _cells(column, value)
+        row |= _cells(column, measured.get(column.name))
     return row
 
 
-def _cells(column: Column, value: Interval) -> dict[str, Any]:
-    """Return the cells of a value: itself, and its interval in the unit of its column."""
+def _cells(column: Column, value: Interval | None) -> dict[str, Any]:
+    """Return the cells of a value, or blank ones: itself, and its interval in the column's unit."""
+    if value is None:
+        return {column.name: None, column.below: ""}
     low, high = (f"{end / column.scale:z.{column.decimals}f}" for end in (value.low, value.high))
     return {column.name: value.value, column.below: f"{low} to {high}" if value.is_known else ""}
 
@@ -111,9 +112,7 @@ def tabulate_differences(found: PolicyCalibrations) -> Table | None:
             "other": f"{found.site} - {'usual wait ' * (each.other == USUAL)}{each.other}",
             **_cells(_RANK, each.rank_correlation),
             **_cells(_EXPLAINED, each.share_explained),
-            "bias": None,
-            "bias_ends": "",
-            **({} if each.absolute_bias is None else _cells(_BIAS, each.absolute_bias)),
+            **_cells(_BIAS, each.absolute_bias),
         }
         for each in found.differences
     ]

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from math import inf, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 
-from batsched_py.campaign.campaign_folder import open_results
+from batsched_py.campaign.campaign_folder import CampaignResults, open_results
 from batsched_py.errors import InputError, UsageError
 from batsched_py.metrics import COUNTS, METRICS
 from batsched_py.metrics.withdrawals import fill_withdrawals
@@ -39,15 +39,7 @@ from batsched_py.report.metric_words import LEAVING, OF_WITHDRAWALS, choose_metr
 from batsched_py.run.settings import Settings
 from batsched_py.support.statistics import FEWEST, Interval
 
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
-
-MAIN = (
-    "mean_waiting_time",
-    "mean_bounded_slowdown",
-    "max_waiting_time",
-    "throughput_per_hour",
-)
+MAIN = ("mean_waiting_time", "mean_bounded_slowdown", "max_waiting_time", "throughput_per_hour")
 """Metrics of the figure and of the table by group; all are in the table of differences. If users
 withdraw jobs, there are those of withdrawals too."""
 LARGEST = 25

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -18,10 +18,8 @@ from batsched_py.results.job_table import JobTable
 from batsched_py.results.jobs_file import NEEDED, read_jobs
 from batsched_py.results.run_files import SUFFIX, read_machine_size, read_settings
 from batsched_py.results.whole_run import RUN_JSON
+from batsched_py.run.result import Result
 from batsched_py.run.stored_run import find_jobs_file
-
-if TYPE_CHECKING:
-    from batsched_py.run.result import Result
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pandas as pd
 
+from batsched_py.campaign.campaign_folder import CampaignResults
 from batsched_py.report.campaign_axes import REPEATED
 from batsched_py.report.formatting import listed
 from batsched_py.run.settings import Settings
 from batsched_py.support.json_values import whole
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
 
 _NOT_OF_A_VALUE = {"batsim", "batsim_log", "timeouts", "budgets"}
 

@@ -156,10 +156,7 @@ def tabulate_largest_shifts(pairs: pd.DataFrame) -> Table:
 def tabulate_metrics(metrics: pd.DataFrame) -> Table:
     """Return a table of all metrics of both runs."""
     frame = make_readable(metrics, ("a", "b", "difference"), "metric")
-    shown = (
-        *columns("metric", unit_shown="unit", a_shown="A", b_shown="B"),
-        *CHANGES,
-    )
+    shown = (*columns("metric", unit_shown="unit", a_shown="A", b_shown="B"), *CHANGES)
     note = (
         "Over all jobs of each run, also jobs of one run only. `batsched-py metrics --list` shows "
         "the formulas; `metrics.csv` has all times in seconds."

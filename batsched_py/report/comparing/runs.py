@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -41,10 +40,8 @@ from batsched_py.report.metric_words import (
     ShownMetric,
     choose_metrics,
 )
+from batsched_py.run.result import Result
 from batsched_py.support.statistics import Interval
-
-if TYPE_CHECKING:
-    from batsched_py.run.result import Result
 
 ONE_PAIR = (
     "One pair of runs does not show the effect of chance; two campaigns with repeated runs do."
@@ -348,8 +345,16 @@ class RunComparison:
         )
         parts: list[_Titled] = []
         if not self.identical:
-            parts.append(("Waits", [figures.draw_distribution_of_waits(self._measured_by_name)]))
-            parts += self._by_job() if self.match.same_jobs else self._by_distribution()
+            a, b = self._measured
+            waits = figures.draw_distribution_of_waits(
+                {f"{self.a.name} (A)": a, f"{self.b.name} (B)": b}
+            )
+            parts.append(("Waits", [waits]))
+            if self.match.same_jobs:
+                parts += self._by_job()
+            else:
+                tables = [run_tables.tabulate_means(a, b), run_tables.tabulate_quantiles(a, b)]
+                parts.append(("Distributions", [*tables]))
             parts.append(("Metrics", [run_tables.tabulate_metrics(self.metrics)]))
         parts.append(("Options", [self._settings()]))
         title = f"{self.b.name} (B) compared with {self.a.name} (A)"
@@ -390,22 +395,12 @@ class RunComparison:
             of_users.append(figures.draw_waits_of_users(self.users))
         return [("Jobs", jobs), ("Users", of_users)]
 
-    def _by_distribution(self) -> list[_Titled]:
-        a, b = self._measured
-        tables = [run_tables.tabulate_means(a, b), run_tables.tabulate_quantiles(a, b)]
-        return [("Distributions", [*tables])]
-
     @property
     def _measured(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The measured jobs of A and of B; rejected ones have no size."""
         both = (run.jobs[run.jobs["measured"]] for run in (self.a, self.b))
         a, b = (jobs.assign(size=jobs["size"].where(jobs["start"].notna())) for jobs in both)
         return a, b
-
-    @property
-    def _measured_by_name(self) -> dict[str, pd.DataFrame]:
-        a, b = self._measured
-        return {f"{self.a.name} (A)": a, f"{self.b.name} (B)": b}
 
 
 def _change(metric: ShownMetric, a: float, b: float) -> Change:

@@ -13,23 +13,13 @@ from batsched_py.report.formatting import flatten
 from batsched_py.report.kit.tables import columns
 
 ALWAYS = (
-    "run.scheduler",
-    "run.users",
-    "run.seed",
-    "input.name",
-    "input.sha256",
-    "nb_processors",
-    "versions.batsched_py",
+    *("run.scheduler", "run.users", "run.seed", "input.name", "input.sha256"),
+    *("nb_processors", "versions.batsched_py"),
 )
 """Settings that are shown even if they are equal."""
 _NO_SETTINGS = (
-    "metrics",
-    "wall_time",
-    "nb_messages",
-    "statistics",
-    "user_statistics",
-    "users_react",
-    "notes",
+    *("metrics", "wall_time", "nb_messages", "statistics", "user_statistics"),
+    *("users_react", "notes"),
 )
 _OF_THE_RUN = {f"provenance.{name}" for name in ("hash", "host", "started", "seconds", "code")}
 """Names of provenance that differ between any two runs, or that :func:`identify_code` has."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from batsched_py.campaign.campaign_folder import CampaignResults
 from batsched_py.campaign.workers.worker_processes import LocalWorkers, WorkerLost
 from batsched_py.errors import PluginError, SimulationError
 from batsched_py.files.writers import write_whole
@@ -17,10 +17,6 @@ from batsched_py.report.document import Report
 from batsched_py.report.forms.export_files import find_files_folder, render_figure, write_files
 from batsched_py.report.forms.html_page import render_page
 from batsched_py.report.forms.schedule_view import Call, draw_schedules
-
-if TYPE_CHECKING:
-    from batsched_py.campaign.campaign_folder import CampaignResults
-
 
 EVERY = 10
 """Seconds between two reports of a campaign that still runs."""

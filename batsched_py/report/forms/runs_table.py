@@ -28,12 +28,15 @@ def make_runs_table(results: ShownRuns, stored: Stored) -> dict[str, Any]:
     """
     runs = results.runs
     axes = [name for name in results.axes if name in runs]
+    main = choose_main_metrics(results.metric, runs)
+    metrics = [name for name in main if name in runs and runs[name].notna().any()]
+    wall_time = ["wall_time"] if "wall_time" in runs else []
     settings = pd.DataFrame([_flat(of_run) for of_run in stored], dtype=object)
     return {
         "n": len(runs),
         "axes": axes,
         "names": {axis: _names(runs[axis]) for axis in axes},
-        "shown": _shown(results),
+        "shown": [*axes, *metrics, *wall_time],  # seeds are long, and follow from the replication
         "units": {name: METRICS[name].unit for name in METRICS if name in runs},
         "metrics": [name for name in (*COUNTS, *METRICS) if name in runs],
         "columns": {str(name): pack_column(runs[name].tolist()) for name in runs},
@@ -60,15 +63,6 @@ def list_provenance(results: ShownRuns, stored: Stored) -> dict[str, list[str]]:
         for name, version in of_run.get("versions", {}).items():
             values.setdefault(name, set()).add(str(version))
     return {name: sorted(texts) for name, texts in values.items() if texts}
-
-
-def _shown(results: ShownRuns) -> list[str]:
-    runs = results.runs
-    axes = [name for name in results.axes if name in runs]
-    main = choose_main_metrics(results.metric, runs)
-    metrics = [name for name in main if name in runs and runs[name].notna().any()]
-    # Seeds are long, and follow from the replication.
-    return [*axes, *metrics, *(["wall_time"] if "wall_time" in runs else [])]
 
 
 def _flat(stored: Mapping[str, Any]) -> dict[str, Any]:

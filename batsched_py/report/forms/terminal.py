@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.padding import Padding
 from rich.segment import Segments
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
-from batsched_py.report.document import Kind, Table, Text
+from batsched_py.report.document import Kind, Report, Table, Text, Verdict
 from batsched_py.report.formatting import (
     SYMBOLS,
     WORDS,
@@ -27,9 +27,6 @@ from batsched_py.report.formatting import (
     is_numeric,
 )
 from batsched_py.support.terminal_text import one_line
-
-if TYPE_CHECKING:
-    from batsched_py.report.document import Report, Verdict
 
 _STYLES = {True: "green", False: "red", None: "yellow"}
 _KINDS: dict[Kind, str] = {"": "", "ours": "bold", "published": "cyan", "difference": "dim"}
@@ -209,6 +206,4 @@ def _print_verdicts(verdicts: tuple[Verdict, ...], console: Console) -> None:
 
 def _markdown(text: str, console: Console, indent: int = 0) -> None:
     if text.strip():
-        from rich.padding import Padding
-
         console.print(Padding(Markdown(text), (0, 0, 0, indent)))
