@@ -154,7 +154,7 @@ class Episodes:
         for name in settings:
             if name in ("scheduler", "scheduler_options", "seed"):
                 raise UsageError(f"{name}: an episode has none, give it to what runs the episode")
-        self._run = resolve(Settings(**settings))
+        self._run = resolve(Settings(scheduler="agent", **settings))  # that it can decide for
         times = self._times = np.array([job.submit_time for job in self._run.workload.jobs])
         self.starts: Sequence[int]
         """The places where an episode can begin: numbers of jobs, or days after the first

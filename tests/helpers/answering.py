@@ -59,7 +59,8 @@ def users() -> st.SearchStrategy[str]:
 def episode_of(world: World, reward: Any = "wait") -> Episode:
     """Return a world as an episode; one whose options do not go together is left out."""
     try:
-        return Episode(start=0, run=world.resolve(), reward=reward, begin=0.0, end=float("inf"))
+        run = replace(world, policy="agent").resolve()  # on a machine that it can decide for
+        return Episode(start=0, run=run, reward=reward, begin=0.0, end=float("inf"))
     except (UsageError, InputError):
         assume(False)
         raise
