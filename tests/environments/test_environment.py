@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -13,8 +14,10 @@ from greenlet import greenlet
 from gymnasium.utils.env_checker import check_env
 
 import batsched_py.environments
-from batsched_py.environments import Episodes, SchedulingEnv
+from batsched_py.environments import Backfill, Episodes, SchedulingEnv
 from batsched_py.errors import BatschedError, UsageError
+from helpers.answering import first_allowed, policy_of
+from helpers.partitions import entry
 
 CHOICES = ["Backfill", "Start", "Head", "Order"]
 
@@ -193,3 +196,14 @@ def test_numbers_of_numpy_are_places() -> None:
     _, info = env.reset(options={"start": np.int64(7), "seed": np.uint32(5)})
     assert [info["start"], info["seed"]] == [7, 5]
     assert type(info["start"]) is type(info["seed"]) is int
+
+
+def test_nodes_with_memory_count_cores(tmp_path: Path) -> None:
+    """Agents place no jobs on nodes; a policy that does is measured on the same machine."""
+    machine = tmp_path / "machine.toml"
+    machine.write_text(entry("nodes", count=32, cores=4, memory="8 GiB"))
+    episode = Episodes(log="sample", jobs=60, machine=machine).at(0)
+    agent = episode.measure(policy_of(Backfill(), first_allowed)).result
+    easy = episode.measure("easy").result
+    assert agent.jobs["starting_time"].equals(easy.jobs["starting_time"])
+    assert any("it counts the cores of all" in note for note in agent.settings["notes"])
