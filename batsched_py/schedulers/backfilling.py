@@ -146,7 +146,7 @@ class Backfilling(Permission):
 
         If none could start, and no nodes were freed since, only newer jobs can.
         """
-        horizon = self.shadow_time
+        horizon = self.shadow_time if self.shadow_time < inf else -inf  # nothing ends in time
 
         def may_start(job: Job) -> bool:
             in_time = now + job.estimate <= horizon

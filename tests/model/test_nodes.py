@@ -209,3 +209,12 @@ def test_jobs_that_complement_each_other_share_a_node() -> None:
 def test_gpus_on_two_nodes_are_not_two_gpus_of_one_node() -> None:
     jobs = by_gpus((3, 3, 10), (3, 3, 10), (2, 2, 1))
     assert starts(run_on(machine_of(TWO), Easy, jobs)) == [0, 0, 36000]
+
+
+def test_nobody_overtakes_a_job_that_waits_for_unknown_ends() -> None:
+    """Without a walltime nobody knows when the first job ends: the second must not starve."""
+    jobs = [
+        ({"gpus": gpus, "nodes": 1}, J(at, 1, run, None))
+        for at, (gpus, run) in enumerate([(3, 10), (4, 10), (1, 100)])
+    ]
+    assert starts(run_on(machine_of(ONE), Easy, jobs)) == [0, 10, 20]
