@@ -118,11 +118,8 @@ def add_up(
 
 def _measure_use(part: Partition, used: Intervals, has: Column) -> pd.DataFrame:
     """Measure the use of cores, GPUs, memory and dominant sizes, as far as jobs held any."""
-    at, levels, of_time = (
-        np.arange(len(_RESOURCES)),
-        used.levels[:-1],
-        np.diff(used.instants) / np.ptp(used.instants),
-    )
+    at, levels = np.arange(len(_RESOURCES)), used.levels[:-1]
+    of_time = np.diff(used.instants) / np.ptp(used.instants)
     over = of_time @ (levels > has)
     has[(has == 0) | (has == inf)] = nan
     most, mean = levels.max(axis=0) / has, of_time @ levels / has

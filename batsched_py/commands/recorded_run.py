@@ -29,6 +29,7 @@ from batsched_py.run.stored_values import ProcessSettings
 from batsched_py.schedulers.shutdown.settings import parse_power, parse_shutdown
 from batsched_py.workload.host_power import SLEEP
 from batsched_py.workload.logs.clock import Clock
+from batsched_py.workload.machine_file import MachineChanges
 
 
 def find_files(run: str) -> tuple[Path, Path]:
@@ -45,19 +46,14 @@ def find_files(run: str) -> tuple[Path, Path]:
     )
 
 
-class _Settings(msgspec.Struct):
+class _Settings(MachineChanges, frozen=True, kw_only=True):
     """What a policy and its machine are made of, as PREFIX_run.json has it."""
 
     scheduler: str
-    scheduler_options: dict[str, Any] = {}
+    scheduler_options: dict[str, Any] = msgspec.field(default_factory=dict)
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     sites: str | None = None
     machine: str | None = None
-    node_factor: float | None = None
-    max_walltime: float | None = None
-    gpu_node_factor: float | None = None
-    whole_nodes: bool | None = None
-    max_gpus_per_user: int | None = None
     speed_factor: float = 1.0
     power: str | None = None
     shutdown: str | None = None

@@ -30,8 +30,6 @@ class Machine(Site):
     Those that ``power`` describes with the durations of switches can sleep.
     """
 
-    __slots__ = ("_of_nodes", "_partitions", "_parts", "_sites", "rules")
-
     def __init__(
         self,
         nb_processors: int,

@@ -27,8 +27,6 @@ class WholeNodes(Site):
     partition begins ``n * unit`` processors after it.
     """
 
-    __slots__ = ("_held", "_holds", "_idle", "_unit")
-
     def __init__(self, part: Partition, *, shared: bool) -> None:
         super().__init__(part.processors, part.name, shared=shared)
         self._unit = part.unit

@@ -15,7 +15,7 @@ from batsched_py.run.plugin_objects import BY_NAME, PluginObjects
 from batsched_py.run.stored_values import ProcessSettings, Run
 from batsched_py.workload.grid_sites import GridSites, is_platform, nb_processors, parse_sites
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.machine_file import MachineChanges, read_machine
+from batsched_py.workload.machine_file import read_machine
 from batsched_py.workload.processor_power import PowerGroup, PowerGroups
 from batsched_py.workload.workload import REFERENCE_SPEED
 
@@ -162,11 +162,9 @@ def describe_machine(
     """
     description = None
     if settings.machine is not None:
-        names = MachineChanges.__struct_fields__
-        changes = MachineChanges(**{name: getattr(settings, name) for name in names})
-        description = read_machine(settings.machine, changes)
+        description = read_machine(settings.machine, settings)
         if description.nodes and not declares(objects.find_scheduler(settings), "packs_nodes"):
-            description = read_machine(settings.machine, changes, packs=False)
+            description = read_machine(settings.machine, settings, packs=False)
     sites = () if settings.sites is None else read_sites(settings.sites)
     power = description.power if description else ()
     if settings.power is not None and power:

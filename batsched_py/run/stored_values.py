@@ -50,24 +50,17 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """For the other side, once one has failed."""
 
 
-class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The values that determine a scheduler: its policy, its users, their seed, its machine."""
+class ProcessSettings(MachineChanges, frozen=True, kw_only=True):
+    """What determines a scheduler: its policy, its users, their seed and its machine."""
 
     scheduler: str = "easy"
-    scheduler_options: dict[str, Any] = {}
+    scheduler_options: dict[str, Any] = msgspec.field(default_factory=dict)
     users: str = RIGID
-    user_options: dict[str, Any] = {}
+    user_options: dict[str, Any] = msgspec.field(default_factory=dict)
     seed: int = 0
     shake: int | None = None
     sites: str | None = None
     machine: str | None = None
-    node_factor: float | None = None
-    """Of a machine file; else it is in the number of nodes."""
-    max_walltime: float | None = None
-    """Seconds; for a machine file."""
-    gpu_node_factor: float | None = None
-    whole_nodes: bool | None = None
-    max_gpus_per_user: int | None = None
     speed_factor: float = 1.0
     power: ProcessorPower | str | None = None
     """Of each processor; a text is a platform file with the power of its hosts, for ``serve``."""
@@ -113,8 +106,6 @@ class ProcessSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(
                 f"{parameter(changes[0])} changes a machine file: give {parameter('machine')}"
             )
-        if self.max_walltime is not None and not 0 < self.max_walltime < inf:
-            raise UsageError(f"{parameter('max_walltime')} {self.max_walltime}: expected over 0 s")
 
 
 class Run(ProcessSettings, frozen=True, kw_only=True):

@@ -107,6 +107,9 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     in_order: bool = False
     """Whether a job that waits for room holds back later jobs of its budgets that have room."""
 
+    def __hash__(self) -> int:
+        return hash((self.of, self.per, frozenset(self.most)))
+
     def binds(self, job: Any, partition: str) -> bool:
         """Return whether a job in a partition, waiting or of a workload, counts."""
         kind, _, name = self.of.partition(":")

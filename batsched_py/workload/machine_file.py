@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from batsched_py.errors import InputError, ProtocolError, UsageError, located, parameter
 from batsched_py.files.readers import is_file, read_toml
+from batsched_py.options.budgets import AboveZero
 from batsched_py.options.checked_values import Memory, Seconds, convert
 from batsched_py.processors.sets import (
     MOST_PROCESSORS,
@@ -158,7 +159,7 @@ class MachineChanges(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes of each group, as a multiple."""
     gpu_node_factor: _Factor | None = None
     """Of the groups with GPUs: a further factor."""
-    max_walltime: float | None = None
+    max_walltime: AboveZero | None = None
     """Seconds that no partition exceeds."""
     whole_nodes: bool | None = None
     """Whether jobs of all partitions take whole nodes."""
@@ -166,7 +167,7 @@ class MachineChanges(msgspec.Struct, frozen=True, kw_only=True):
     """GPUs that the running jobs of a user hold at most."""
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(type(self), include_extras=True).items():
+        for name, kind in get_type_hints(MachineChanges, include_extras=True).items():
             convert(getattr(self, name), kind, parameter(name), UsageError)
 
     def apply(self, file: _MachineFile, path: str) -> None:
@@ -355,14 +356,11 @@ class _Machine:
             part.counts_gpus &= not mixed
             for group in part.groups if part.counts_gpus else ():
                 group.cores = group.table.gpus
-        units = [
-            f"{'GPUs' if part.counts_gpus else 'cores'} of {part.table.name}" for part in self.parts
-        ]
-        note = (
-            "the policy does not place jobs by cores, GPUs and memory of nodes: it counts the "
-            + ", ".join(units)
-        )
-        return (note,) if is_counted else ()
+        if not is_counted:
+            return ()
+        units = (f"{('cores', 'GPUs')[of.counts_gpus]} of {of.table.name}" for of in self.parts)
+        what = "the policy does not place jobs by cores, GPUs and memory of nodes: it counts the "
+        return (what + ", ".join(units),)
 
     def describe(self, nodes: ProcessorSet) -> tuple[NodeGroup, ...]:
         """Return the groups of these nodes with their resources."""

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batsched_py import simulate
 from batsched_py.campaign.campaign_file import read_campaign
 from batsched_py.campaign.finished_runs import read_state
 from batsched_py.campaign.preparation import prepare
@@ -26,6 +27,7 @@ from batsched_py.run.settings import Settings
 from batsched_py.support.installation import PROGRAM, platforms_folder
 from helpers.calling import command
 from helpers.campaigns import CampaignFolder, Here, count_runs, in_this_process
+from helpers.partitions import entry, partition
 
 FILE = """
 name = "test"
@@ -97,6 +99,30 @@ def test_from_a_file_to_a_report(study: CampaignFolder) -> None:
     assert make_campaign_report(study.results()).summary
     with pytest.raises(PluginError, match="not a function"):
         make_campaign_report(study.results(), str(study.path / "report.py:report"))
+
+
+ALL_TABLES = (
+    entry("nodes", count=8, cores=8, gpus=2, memory="64 GiB", **{"power.idle_watts": 95})
+    + partition("all", max_processors_per_user=60)
+    + entry("outages", begin=10, end=20, nodes="1")
+    + entry("limits", per="user", cpus=30)
+)
+
+
+def test_runs_on_a_machine_with_all_tables_are_those_of_simulate(study: CampaignFolder) -> None:
+    (study.path / "m.toml").write_text(ALL_TABLES)
+    study.write(
+        '[run]\nlog = "sample"\nfirst = 50\nmachine = "m.toml"\nwhole_nodes = [false, true]\n'
+    )
+    done = study.run()
+    assert done.returncode == 0, done.stderr
+    results = study.results()
+    waits = []
+    for _, row in results.runs.iterrows():
+        alone = simulate("sample", first=50, machine="m.toml", whole_nodes=row["whole_nodes"])
+        waits.append(alone.metrics["mean_waiting_time"])
+        assert row["mean_waiting_time"] == waits[-1]
+    assert waits[0] < waits[1]
 
 
 def test_the_report_of_a_small_or_synthetic_study(study: CampaignFolder) -> None:

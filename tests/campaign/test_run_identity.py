@@ -191,6 +191,8 @@ AROUND = {"users": "sufficient", "user_options": {"model": "mine.py:Mine", "sign
         (OF_POLICY, "other.py", False),
         (OF_POLICY, "script.py", False),  # imports the policy
         ({"sites": "grid.xml"}, "grid.xml", True),
+        ({"machine": "site.toml"}, "site.toml", True),
+        ({"machine": "site.toml"}, "held.csv", True),
         (OF_POPULATION, "people/population.toml", True),
         (OF_POPULATION, "people/mine.py", True),  # a plug-in beside it
         (OF_POPULATION, "people/site/sizes.json", True),
@@ -211,6 +213,8 @@ def test_names_change_with_what_determines_a_run(
         "other.py": POLICY,
         "script.py": "import policy\n",
         "grid.xml": make_homogeneous_xml(4, 1),
+        "site.toml": 'resources = "held.csv"\n[[nodes]]\ncount = 4\n',
+        "held.csv": "job,nodes,gpus,memory_mib\n",
         "people/population.toml": f'[[member]]\nmodel = "mine.py:Mine"\nrest = true\n{SITE}',
         "people/mine.py": "class Mine: pass\n",
         "people/site/sizes.json": "1",

@@ -259,7 +259,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"machine": "nowhere.toml"}, "machine nowhere.toml"),
     ({**MACHINE, "node_factor": 0.01}, "leaves no node"),
     ({**MACHINE, "node_factor": -1.0}, "expected a positive number"),
-    ({**MACHINE, "max_walltime": 0}, "expected over 0 s"),
+    ({**MACHINE, "max_walltime": 0}, "max_walltime 0: expected a number, above 0"),
     ({**MACHINE, "max_walltime": "a day"}, "expected a time"),
     ({"max_walltime": 60}, "give machine"),
     ({**MACHINE, "scheduler": "grid"}, "places jobs on sites"),

@@ -172,7 +172,8 @@ class Multifactor:
     def _something_changed(self, left: bool, queue: WaitingQueue, machine: Machine) -> bool:
         """Tell whether a job may start that could not at the last backfilling."""
         news = self._order.take_new_jobs(queue)
-        self._changed_places.update(job.partition for job in news)
+        if news:
+            self._changed_places.update(job.partition for job in news)
         if machine.unavailable != self._unavailable:
             self._unavailable, left = machine.unavailable, True
             self._changed_places.update(self._group_of)
