@@ -26,11 +26,11 @@ def expand_nodes(text: str) -> list[str]:
     for one of more than :data:`MOST_NODES`, and for names longer than those of hosts.
     """
     parts = list(_parts(text))
-    if sum(prod(map(_nb_numbers, part[1::2])) for part in parts) > MOST_NODES:
+    if sum(prod(map(_count, part[1::2])) for part in parts) > MOST_NODES:
         raise ValueError("too many nodes")
     names: list[str] = []
     for part in parts:
-        choices = [_numbers(piece) if at % 2 else [piece] for at, piece in enumerate(part)]
+        choices = [_list_numbers(piece) if at % 2 else [piece] for at, piece in enumerate(part)]
         names += map("".join, product(*choices))
     return names
 
@@ -49,26 +49,23 @@ def _parts(text: str) -> Iterator[list[str]]:
         at = match.end()
 
 
-def _bounds(ranges: str) -> Iterator[tuple[int, int, int]]:
-    """Yield the first and the last number of each range of ``001-003,7``, and its digits."""
-    for text in ranges.split(","):
-        match = _RANGE.fullmatch(text)
+def _find_ranges(text: str) -> Iterator[tuple[range, int]]:
+    """Yield the numbers of each range of ``001-003,7``, and its digits."""
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part)
         if not match or int(match[1]) > int(match[2] or match[1]):
-            raise ValueError(f"{text[:60]!r} is not a range of nodes")
-        yield int(match[1]), int(match[2] or match[1]), len(match[1])
+            raise ValueError(f"{part[:60]!r} is not a range of nodes")
+        yield range(int(match[1]), int(match[2] or match[1]) + 1), len(match[1])
 
 
-def _nb_numbers(ranges: str) -> int:
-    return sum(last - first + 1 for first, last, _ in _bounds(ranges))
+def _count(ranges: str) -> int:
+    return sum(len(numbers) for numbers, _ in _find_ranges(ranges))
 
 
-def _numbers(ranges: str) -> list[str]:
+def _list_numbers(ranges: str) -> list[str]:
     """Return the numbers of ranges, as they are written."""
-    return [
-        f"{number:0{width}d}"
-        for first, last, width in _bounds(ranges)
-        for number in range(first, last + 1)
-    ]
+    found = _find_ranges(ranges)
+    return [f"{number:0{digits}d}" for numbers, digits in found for number in numbers]
 
 
 def fold_nodes(names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from batsched_py.errors import UsageError
 from batsched_py.workload.held_resources import HeldResources
 from batsched_py.workload.logs.swf import Column, Mask, SwfLog
 from batsched_py.workload.machine_description import MachineDescription
-from batsched_py.workload.node_shares import CHUNKS, GPUS, read_held
+from batsched_py.workload.node_shares import CHUNKS, GPUS, MEMORY, read_held
 from batsched_py.workload.workload import Workload
 
 
@@ -62,6 +62,10 @@ class LogPartitions:
                 f"{len(unknown)} jobs have the {self._field} {others[:80]}, which is not in the "
                 f"machine file: they go to its first partition, {self._partitions[0].name}"
             )
+        if self.held and any(group.memory_mib for group in self.described.nodes):
+            known = (self.held.rows[row].keys() & {MEMORY, CHUNKS} for row in rows.tolist())
+            if nb := sum(not names for names in known):
+                notes.append(f"{nb} jobs have unknown memory: they hold none in the simulation")
         too_long = rows[self._too_long[rows]]
         cut = self._cuts[too_long]
         for over, done in ((cut, "cut to its limit"), (~cut, "refused")):
@@ -112,8 +116,7 @@ def with_whole_nodes(workload: Workload, described: MachineDescription) -> Workl
     """Return a workload whose jobs take whole nodes where their partitions ask for that.
 
     Sizes are in processors of the simulation: GPUs where partitions count GPUs, if jobs there name
-    any. Jobs there that hold none are left out. The numbers of jobs that became wider, or were left
-    out, are noted.
+    any. Jobs there that hold none are left out. What was changed or is not used is noted.
     """
     parts = [described.find_partition(job.extra) for job in workload.jobs]
     pairs = list(zip(workload.jobs, parts, strict=True))
@@ -133,6 +136,7 @@ def with_whole_nodes(workload: Workload, described: MachineDescription) -> Workl
         notes.append(f"{nb} jobs were dropped: they hold no GPU, and their partition counts GPUs")
     if nb_wider:
         notes.append(f"{nb_wider} jobs became wider: they take whole nodes")
-    if not nb and all(new is job for new, (job, _) in zip(jobs, pairs, strict=True)):
-        return workload
+    if described.resources is not None:
+        what = "the machine file's table of resources is not used: a workload has fields of its own"
+        notes.append(what)
     return msgspec.structs.replace(workload, jobs=jobs, notes=notes)

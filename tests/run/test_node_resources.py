@@ -9,6 +9,7 @@ import pytest
 
 from batsched_py import Result, simulate
 from batsched_py.errors import BatschedError, InputError, UsageError
+from batsched_py.testing import DrawnJob, workload
 from helpers.partitions import entry, partition
 
 NODES = entry("nodes", name="gpu", count=2, cores=16, gpus=4, memory="64 GiB")
@@ -72,6 +73,18 @@ def test_memory_holds_a_job_back(tmp_path: Path) -> None:
     jobs = "0 100 4 2\n0 100 4 2\n0 100 4 2\n"
     held = "1,4,1,20000,,,\n2,4,1,20000,,,\n3,4,1,20000,,,\n"
     assert waits(run(write(tmp_path, jobs, held))) == {"1": 0, "2": 0, "3": 100}
+
+
+def test_unknown_memory_is_noted(tmp_path: Path) -> None:
+    held = HELD.replace("30000", "").replace("2,4,1,1024,3", "2,4,1,,3")
+    assert "2 jobs have unknown memory" in str(run(write(tmp_path, JOBS, held)).notes)
+    assert "unknown memory" not in str(run(write(tmp_path, JOBS, HELD)).notes)
+
+
+def test_a_table_that_a_workload_does_not_use_is_noted(tmp_path: Path) -> None:
+    jobs = workload([DrawnJob(submit=0, size=4, run=100)], 64)
+    machine = write(tmp_path, JOBS, HELD)["machine"]
+    assert "table of resources is not used" in str(simulate(jobs, machine=machine).notes)
 
 
 def test_a_partition_that_counts_gpus(tmp_path: Path) -> None:
