@@ -27,7 +27,7 @@ PARTS = {
     "docs/how-to": 18750,
     "docs/reference": 22300,
     "docs/gallery.md": 500,
-    "experiments/batsched_studies": 14700,
+    "experiments/batsched_studies": 15170,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "
     "tests/README.md benchmarks/README.md platforms/README.md": 9980,
 }
