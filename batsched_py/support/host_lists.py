@@ -27,7 +27,7 @@ def expand_nodes(text: str) -> list[str]:
     """
     parts = list(_parts(text))
     if sum(prod(map(_count, part[1::2])) for part in parts) > MOST_NODES:
-        raise ValueError("too many nodes")
+        raise ValueError(f"{text[:60]!r} has more than {MOST_NODES:,} nodes")
     names: list[str] = []
     for part in parts:
         choices = [_list_numbers(piece) if at % 2 else [piece] for at, piece in enumerate(part)]
