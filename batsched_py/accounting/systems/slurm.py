@@ -328,7 +328,7 @@ def parse_memory_of_job(text: str, cpus: int, nodes: int) -> int:
     number of megabytes ``n`` with the bit 2^31 or 2^63 is for a processor: some versions of sacct
     print Slurm's mark for that (MEM_PER_CPU in slurm.h) as a part of the number.
     """
-    if text in NO_VALUES or text[:1] == "0":
+    if text in NO_VALUES or not text.strip("0.KMGTPcn"):
         return UNKNOWN
     if text[-1] == "c":
         return round(parse_memory("ReqMem", text[:-1]))
