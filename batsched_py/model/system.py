@@ -75,7 +75,6 @@ class System(MachineSide):
     All else is as in :class:`~batsched_py.model.users_side.UsersSide`.
     """
 
-    # With more than 30 attributes and no slots, CPython 3.11 is slower at each of them.
     def __init__(
         self,
         scheduler: Scheduler,

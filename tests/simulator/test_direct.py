@@ -360,3 +360,11 @@ def test_an_error_of_a_plug_in_names_the_time(kind: type[System]) -> None:
     with pytest.raises(KeyError) as caught:
         run(kind(Fails()), make_homogeneous(4), workload([J(0, 1, 3)], 4), registers=False)
     assert "at 3.0" in caught.value.__notes__
+
+
+@pytest.mark.parametrize("kind", [DirectSimulation, DecisionProcess])
+def test_few_attributes_are_outside_of_slots(kind: type[System]) -> None:
+    """CPython 3.11 is slower at each attribute of an object that has over 30 of them there."""
+    system = kind(Fcfs())
+    run(system, make_homogeneous(4), workload([J(0, 1, 5)], 4), registers=False)
+    assert 0 < len(vars(system)) <= 30
