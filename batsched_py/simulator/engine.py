@@ -227,8 +227,7 @@ class Simulator:
             return events  # what happened while the scheduler was busy stays in order
         last: list[m.Event] = [event for event in events if type(event) is m.Notify]
         loose = [event for event in events if type(event) is not m.Notify]
-        if self.options.energy or self.options.switching:  # only with energy, ends come after calls
-            loose.sort(key=_find_name)
+        loose.sort(key=_find_name)  # their order depends on whether energy is accounted for
         self._random.shuffle(loose)
         events = loose + last
         cut = 1

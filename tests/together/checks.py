@@ -90,8 +90,6 @@ def check_messages(world: World) -> None:
 def check_no_time_to_sleep(world: World) -> None:
     """Processors that may sleep, but never do, change nothing."""
     assume(world.seconds is not None)
-    # a seed shakes machines that may sleep in its own way
-    assume(world.settings.get("shake") is None)
     sleepless = simulate(world, shutdown={"idle_time": inf, "keep": 1})
     usual = simulate(world.always_on())
     assert sleepless.jobs_csv() == usual.jobs_csv()
