@@ -169,10 +169,11 @@ semi-open: $(VENV)/installed
 rlscheduler: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.rlscheduler --shared $(SHARED) --jobs $(JOBS)
 
-# RESULTS=campaigns/claims_at_size has folders of its campaigns, which replace what was judged of them.
+# RESULTS=campaigns/claims_at_size has folders of its campaigns, whose runs are packed and judged;
+# AGAIN=1 judges all packed runs again, without the folders.
 RESULTS ?=
 claims: $(VENV)/installed
-	$(BIN)/python -m batsched_studies.claims $(if $(RESULTS),--results $(RESULTS))
+	$(BIN)/python -m batsched_studies.claims $(if $(RESULTS),--results $(RESULTS)) $(if $(AGAIN),--again)
 
 real-page: $(VENV)/installed
 	$(BIN)/python -m batsched_studies.real_batsim

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import pandas as pd
@@ -175,23 +175,26 @@ class CampaignResults:
         """Whether it has the report of a study, and not all of its runs."""
         self.keep = stored.keep
         self.provenance = stored.provenance
-        self._stored = stored
+        self.stored = stored
+        """The content of ``campaign.json``."""
+        self.derived: dict[str, pd.DataFrame] = {}
+        """The tables that :meth:`derive` has returned, by name."""
         self._runs = {str(out / run.folder): run for run in stored.runs}
 
     @property
     def nb_planned(self) -> int:
         """The number of runs of the campaign."""
-        return len(self._stored.runs)
+        return len(self.stored.runs)
 
     @property
     def planned(self) -> list[tuple[Path, dict[str, Any]]]:
         """Folder and labels of every run, done or not."""
-        return [(self.out / run.folder, dict(run.planned.labels)) for run in self._stored.runs]
+        return [(self.out / run.folder, dict(run.planned.labels)) for run in self.stored.runs]
 
     @property
     def axes(self) -> list[str]:
         """The labels that have several values, in the file's order."""
-        return find_axes(run.planned.labels for run in self._stored.runs)
+        return find_axes(run.planned.labels for run in self.stored.runs)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -201,17 +204,31 @@ class CampaignResults:
 
         Raises :class:`InputError` if any of them is damaged.
         """
-        with ThreadPoolExecutor() as readers:  # most of the time goes into digests
-            done = dict(
-                zip(self._runs, readers.map(read_finished_run, map(Path, self._runs)), strict=True)
-            )
-        rows = []
-        for run in self._stored.runs:
-            folder = str(self.out / run.folder)
-            if (finished := done[folder]) is not None:
-                rows.append(_row(run, folder, finished))
-        runs = pd.DataFrame(rows)
+        planned, finished = self._runs, self.finished
+        runs = pd.DataFrame(
+            [_row(planned[folder], folder, run) for folder, run in finished.items()]
+        )
         return fill_withdrawals(runs) if "nb_withdrawn" in runs else runs
+
+    @cached_property
+    def finished(self) -> dict[str, FinishedRun]:
+        """The finished runs by their folders, in the order of the plan.
+
+        Raises :class:`InputError` if any of them is damaged.
+        """
+        with ThreadPoolExecutor() as readers:  # most of the time goes into digests
+            done = zip(
+                self._runs, readers.map(read_finished_run, map(Path, self._runs)), strict=True
+            )
+            return {folder: run for folder, run in done if run is not None}
+
+    def derive(self, name: str, compute: Callable[[Self], pd.DataFrame]) -> pd.DataFrame:
+        """Return a small table that ``compute`` makes from these results, such as from their jobs.
+
+        It is kept as ``name`` in :attr:`derived`, to be stored where no jobs are.
+        """
+        self.derived[name] = compute(self)
+        return self.derived[name]
 
     @property
     def nb_equal_replications(self) -> int:
@@ -284,7 +301,7 @@ class CampaignResults:
     @property
     def report_name(self) -> str | None:
         """The name of the study's registered report, or where its code is; None if it has none."""
-        return self._stored.report
+        return self.stored.report
 
     @property
     def is_quick(self) -> bool:
@@ -294,7 +311,7 @@ class CampaignResults:
     @property
     def is_synthetic(self) -> bool:
         """Whether any run is one of the sample log, which is synthetic."""
-        return any(run.planned.settings.log == SAMPLE for run in self._stored.runs)
+        return any(run.planned.settings.log == SAMPLE for run in self.stored.runs)
 
     def remove_table(self) -> None:
         """Remove the tables of results of an earlier campaign in the folder."""

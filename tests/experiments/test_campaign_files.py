@@ -17,12 +17,14 @@ from batsched_py.errors import UsageError
 from batsched_py.files.readers import read_toml
 from batsched_py.report import Verdict
 from batsched_py.report.campaign_report import make_campaign_report
+from batsched_studies.claims.packed_results import PackedResults, encode, join, pack, read
 from batsched_studies.claims.page import (
     AT_SIZE,
     FAILURES,
     PAGE,
     TEXT,
     describe_failures,
+    judge_packed,
     judge_results,
     list_campaigns,
     make_page,
@@ -111,7 +113,8 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
     (tmp_path / "some.toml").write_text(f"campaigns = {[*ran, 'creasy']}\n")
     folder, file = tmp_path, str(tmp_path / "some.toml")
     next((folder / "reservations_limits/runs").glob("*/out_run.json")).unlink()
-    campaigns = list_campaigns(judge_results(folder, file), file)
+    judged = judge_results(folder, file, folder / "packed")
+    campaigns = list_campaigns(judged, file)
     page = make_page(campaigns)
     assert "- Not judged yet: creasy." in page
     assert "- Run in part: reservations/limits; creasy/generated." in page
@@ -120,8 +123,40 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
     assert "batsched-py campaign reservations/limits" in (tmp_path / "claims.html").read_text()
     (table,) = (tmp_path / "claims_files").glob("claims_reservations_limits.csv")
     assert re.search(r",. (holds|does not hold|inconclusive),", table.read_text())
+    assert judge_packed(file, folder / "packed") == judged
     with pytest.raises(UsageError, match="no campaign of"):
         judge_results(tmp_path / "none")
+
+
+def test_packed_parts_of_a_campaign_are_joined(tmp_path: Path) -> None:
+    """Two shards, each with the other's runs missing, are the whole campaign."""
+    file = find_campaign("impatience")
+    parts = []
+    for part in ("1/2", "2/2", None):
+        folder = tmp_path / f"part {part}".replace("/", " of ")
+        shard = () if part is None else ("--shard", part)
+        with in_this_process():
+            options = ("--quick", "--no-report", "-e", str(folder), *shard)
+            done = command(tmp_path, "campaign", "impatience", *options)
+        assert done.returncode == 0, done.stderr
+        results = open_results(folder)
+        results.derive("numbers", lambda results: results.runs[["nb_jobs"]])
+        (tmp_path / "packed").write_bytes(encode(pack(results, file.parent)))
+        parts.append(read(tmp_path / "packed"))
+    one, other, whole = parts
+    assert 0 < len(one.finished) < len(whole.finished) == len(whole.stored.runs)
+    joined = join(one, other)
+    assert {folder: run.metrics for folder, run in joined.finished.items()} == {
+        folder: run.metrics for folder, run in whole.finished.items()
+    }
+    assert join(whole, one) == whole
+    there = PackedResults(whole, tmp_path)
+    made, same = (
+        make_campaign_report(of, f"{file.parent / 'report.py'}:report") for of in (there, results)
+    )
+    assert made.verdicts == same.verdicts
+    stored = there.derive("numbers", pytest.fail)  # computed where the jobs were
+    assert stored["nb_jobs"].to_list() == results.runs["nb_jobs"].to_list()
 
 
 def test_the_campaigns_at_size_are_of_all_studies_and_in_no_small_size() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -25,6 +25,9 @@ class MadeUpCampaign:
 
     def workload(self, run: Any) -> Any:
         raise UsageError(f"{run['log']} is not there")
+
+    def derive(self, name: str, compute: Callable[[Self], pd.DataFrame]) -> pd.DataFrame:
+        return compute(self)
 
     def kept_jobs(self, run: Any) -> pd.DataFrame | None:
         return None

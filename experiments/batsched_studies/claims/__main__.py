@@ -10,12 +10,17 @@ parser = make_page_parser("claims", p.PAGE)
 parser.add_argument(
     "--results", type=Path, help=f"folder of campaigns of {p.AT_SIZE}, to be judged again"
 )
+parser.add_argument("--again", action="store_true", help="judge all packed results again")
 parser.add_argument("--kept", type=Path, default=p.KEPT, help=f"default: {p.KEPT.name} beside this")
 parser.add_argument("--table", type=Path, default=p.LONG_TABLE, help="default: build/claims.html")
 arguments = parser.parse_args()
 kept = p.read_kept(arguments.kept)
+judged = {}
 if arguments.results is not None:
     judged = p.judge_results(arguments.results)
+elif arguments.again:
+    judged = p.judge_packed()
+if judged:
     kept = p.merge_verdicts(kept, judged)
     for name, of in judged.items():
         what = (

@@ -1,7 +1,8 @@
 """Writes claims.md: how many claims of each study hold, from campaign results.
 
-All campaigns take some 40 hours, and need not run on one machine: verdicts are stored in
-``judged.json``, where new results replace the stored verdicts of their campaigns.
+All campaigns take some 40 hours, and need not run on one machine. The metrics of the runs are
+packed in ``experiments/packed_results``, to which new results are joined; the verdicts on them are
+in ``judged.json``.
 
 python -m batsched_studies.claims --results FOLDER
 """
@@ -14,15 +15,24 @@ from pathlib import Path
 import msgspec
 
 from batsched_py.campaign.campaign_file import STORED, Campaign, find_campaign, read_campaign
-from batsched_py.campaign.campaign_folder import open_results
+from batsched_py.campaign.campaign_folder import CampaignResults, open_results
 from batsched_py.campaign.collection import Member, read_collection
 from batsched_py.campaign.run_identity import find_version
 from batsched_py.errors import UsageError
 from batsched_py.files.readers import is_file, read_json, read_toml
+from batsched_py.files.writers import write_whole
 from batsched_py.report import Verdict
 from batsched_py.report.campaign_report import make_campaign_report
 from batsched_py.report.collected_claims import Judged, collect_claims, judge_campaign
 from batsched_py.report.forms.publish import write_page
+from batsched_studies.claims.packed_results import (
+    SUFFIX,
+    PackedResults,
+    encode,
+    join,
+    pack,
+    read,
+)
 from batsched_studies.filled_page import DOCS, fill_template, format_lines
 
 AT_SIZE = "claims/at_size"
@@ -30,6 +40,8 @@ AT_SIZE = "claims/at_size"
 LONG_TABLE = DOCS.parent / "build" / "claims.html"
 PAGE = DOCS / "validation" / "claims.md"
 KEPT = Path(__file__).with_name("judged.json")
+PACKED = Path(__file__).parents[2] / "packed_results"
+"""The folder of the packed runs of each campaign."""
 STUDIES = "experiments/batsched_studies"
 FAILURES = Path(__file__).with_name("failures.toml")
 TEXT = Path(__file__).with_name("template.md")
@@ -45,16 +57,46 @@ def encode_verdicts(judged: Mapping[str, Judged]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(list(judged.values())), indent=1) + b"\n"
 
 
-def judge_results(results: Path, file: str = AT_SIZE) -> dict[str, Judged]:
+def judge_results(results: Path, file: str = AT_SIZE, packed: Path = PACKED) -> dict[str, Judged]:
     """Return new verdicts for the campaigns of ``file`` whose results are in the folder.
 
-    Raises :class:`UsageError` if none of them is there.
+    Their runs are packed into the folder ``packed``, together with those that are there already.
+    Raises :class:`UsageError` if none of the campaigns is in the folder.
     """
     members = _campaigns(file)
     there = [of for of in members if is_file(results / of.folder / STORED)]
     if not there:
         raise UsageError(f"{results}: no campaign of {file} is there, such as CREASY's in creasy")
-    return {of.label: _judged(of, members[of], results / of.folder) for of in there}
+    for of in there:
+        _pack(of, members[of], results / of.folder, packed)
+    return judge_packed(file, packed, there)
+
+
+def judge_packed(
+    file: str = AT_SIZE, packed: Path = PACKED, which: Iterable[Member] | None = None
+) -> dict[str, Judged]:
+    """Return verdicts for the campaigns of ``file`` whose packed runs are in the folder."""
+    members = _campaigns(file)
+    chosen = members if which is None else which
+    paths = {of: packed / f"{of.folder}{SUFFIX}" for of in chosen}
+    return {
+        of.label: _judged(of, members[of], PackedResults(read(path), path))
+        for of, path in paths.items()
+        if is_file(path)
+    }
+
+
+def _pack(member: Member, path: Path, folder: Path, packed: Path) -> None:
+    """Join the finished runs in a folder to the packed ones.
+
+    Raises :class:`ValueError` if their verdicts would differ without the tables of jobs.
+    """
+    results, place = open_results(folder), packed / f"{member.folder}{SUFFIX}"
+    verdicts = _judged(member, path, results).verdicts
+    new = pack(results, path.parent)
+    if _judged(member, path, PackedResults(new, place)).verdicts != verdicts:
+        raise ValueError(f"{folder}: the verdicts need more than metrics per run")
+    write_whole(place, encode(join(new, read(place)) if is_file(place) else new))
 
 
 def merge_verdicts(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> dict[str, Judged]:
@@ -95,9 +137,15 @@ def make_page(campaigns: Mapping[str, Judged | None]) -> str:
             "failures": "\n".join(describe_failures(shown)),
             "missing": "\n".join(f"- {what}: {'; '.join(of)}." for what, of in lists.items() if of),
             "campaigns": len(shown),
+            "clean": sum(map(_is_clean, shown)),
             "verdicts": sum(len(of.verdicts) for of in shown),
         },
     )
+
+
+def _is_clean(judged: Judged) -> bool:
+    """Return whether the revision of the code that ran a campaign can be checked out."""
+    return bool(judged.revision) and "dirty" not in judged.revision
 
 
 def _by_study(judged: Iterable[Judged]) -> dict[str, list[Verdict]]:
@@ -153,17 +201,17 @@ def _planned(member: Member, path: Path) -> Campaign:
     return read_campaign(path, list(member.logs) or None, replications=member.replications)
 
 
-def _judged(member: Member, path: Path, folder: Path) -> Judged:
+def _judged(member: Member, path: Path, results: CampaignResults) -> Judged:
     """Return the verdicts of the study's report on results, which may be incomplete."""
-    results = open_results(folder)
     campaign = _planned(member, path)
     code = campaign.report
+    revisions = sorted({str(of) for of in results.runs.get("git_revision", ()) if of})
     return judge_campaign(
         make_campaign_report(results, None if code is None else f"{path.parent / code}"),
         name=member.label,
         command=member.command(),
         nb_runs=len(results.runs),
         nb_planned=len(campaign.runs),  # results may be of a smaller size
-        revision=results.provenance.get("git_revision") or "",
+        revision=", ".join(revisions),
         judged_by=find_version().get("git_revision") or "",
     )
