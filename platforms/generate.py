@@ -15,6 +15,8 @@ from batsched_py.simulator.platform.platform_writer import make_homogeneous_xml
 from batsched_py.workload.grid_sites import TABLE_7_1, nb_processors, parse_sites
 
 SIZES = {64: "the sample log", 100: "KTH-SP2", 128: "SDSC-SP2"}
+CLUSTERS = (50, 64, 100, 128, 200, 256)
+"""Hosts of KTH-SP2 and of SDSC-SP2, half as many, and twice as many."""
 LINK = "1.25GBps"
 
 
@@ -30,6 +32,8 @@ def main() -> None:
     folder = Path(__file__).parent
     for nodes in SIZES:
         write_whole(folder / f"ideal_{nodes}.xml", make_homogeneous_xml(nodes))
+    for nodes in CLUSTERS:
+        write_whole(folder / f"cluster_{nodes}.xml", cluster_xml(nodes))
     for name in TABLE_7_1:
         write_whole(folder / f"{name}.xml", grid_xml(name))
 
@@ -39,6 +43,26 @@ def platform_xml(which: str, *further: str) -> str:
     if which.isdecimal():
         return make_homogeneous_xml(int(which), float(further[0]) if further else 1.0, *further[1:])
     return grid_xml(which, *further)
+
+
+def cluster_xml(nodes: int) -> str:
+    """Return a platform whose hosts share a backbone, all links with latency."""
+    first = max(1000, 10 ** len(str(nodes)))
+    return f"""<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<!-- a cluster of {nodes} hosts of 1 Gflop/s with a network; made by batsched_py -->
+<platform version="4.1">
+  <zone id="AS0" routing="Full">
+    <cluster id="cluster" prefix="node" suffix="" radical="{first}-{first + nodes - 1}"
+             speed="1Gf" bw="{LINK}" lat="10us" bb_bw="10GBps" bb_lat="20us"/>
+    <zone id="front" routing="Full"><host id="master_host" speed="1Gf"/></zone>
+    <link id="to_front" bandwidth="{LINK}" latency="10us"/>
+    <zoneRoute src="cluster" dst="front" gw_src="nodecluster_router" gw_dst="master_host">
+      <link_ctn id="to_front"/>
+    </zoneRoute>
+  </zone>
+</platform>
+"""
 
 
 def grid_xml(described: str) -> str:

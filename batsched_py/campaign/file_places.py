@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 
 from batsched_py.campaign.campaign_file import Campaign
+from batsched_py.files.readers import is_file
 from batsched_py.run.settings import SETTINGS, Settings
+from batsched_py.support.installation import platforms_folder
 from batsched_py.workload.grid_sites import is_platform
 
 _OPTIONS = tuple(name for name, field in SETTINGS.items() if field.is_table)
@@ -19,7 +21,8 @@ def locate_files(settings: Settings, campaign: Campaign) -> Settings:
     """Return the settings of a run with each file name as a path from the working folder.
 
     Files are looked for in the folder of the campaign file, then in the working directory, with a
-    note of the campaign for each that is taken from there. Names of logs, policies and models stay.
+    note of the campaign for each that is taken from there. Platforms may also be among those that
+    come with the project. Names of logs, policies and models stay.
     """
     folder = campaign.path.parent
     if folder.resolve() == Path.cwd():
@@ -32,6 +35,9 @@ def locate_files(settings: Settings, campaign: Campaign) -> Settings:
     for name in ("platform", "machine"):
         if (value := getattr(settings, name)) is not None:
             found[name] = place(str(value))
+    if settings.platform is not None and not is_file(found["platform"]):
+        shipped = platforms_folder() / settings.platform
+        found["platform"] = str(shipped) if is_file(shipped) else found["platform"]
     if settings.sites is not None and is_platform(settings.sites):
         found["sites"] = place(settings.sites)
     if settings.log not in campaign.given_logs:

@@ -100,3 +100,16 @@ def test_names_stay_and_what_the_command_line_gives_is_meant_from_here(study: Pa
     (run,) = campaign.runs
     assert locate_files(run.settings, campaign) == run.settings
     assert (run.settings.log, campaign.notes) == ("other.swf", [])
+
+
+def test_platforms_that_come_with_the_project_are_found_by_name(study: Path) -> None:
+    """A file of this name beside the campaign file goes first."""
+    (study / "mine.toml").write_text("[run]\nplatform = 'ideal_64.xml'\n")
+    campaign = read_campaign(study / "mine.toml")
+    (run,) = campaign.runs
+    shipped = platforms_folder() / "ideal_64.xml"
+    assert locate_files(run.settings, campaign).platform == str(shipped)
+    own = study / "ideal_64.xml"
+    own.write_bytes(shipped.read_bytes())
+    assert locate_files(run.settings, campaign).platform == str(own)
+    assert campaign.notes == []

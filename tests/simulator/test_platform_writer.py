@@ -113,9 +113,13 @@ def test_hosts_with_pstates_are_read_as_they_were_made(tmp_path: Path) -> None:
 def test_shipped_platforms() -> None:
     """Those that were generated are as they were; ids of hosts are in the order of the numbers."""
     shipped = {path.stem: path for path in platforms_folder().glob("*.xml")}
-    others = {"ideal_64", "ideal_100", "ideal_128", "cluster_128", "energy_16"}
-    assert shipped.keys() == {*others, *TABLE_7_1}
-    grid_xml = load_file(f"{platforms_folder() / 'generate.py'}:grid_xml")
+    clusters = {f"cluster_{nodes}" for nodes in (50, 64, 100, 128, 200, 256)}
+    others = {"ideal_64", "ideal_100", "ideal_128", "energy_16"}
+    assert shipped.keys() == {*clusters, *others, *TABLE_7_1}
+    grid_xml, cluster_xml = (
+        load_file(f"{platforms_folder() / 'generate.py'}:{name}")
+        for name in ("grid_xml", "cluster_xml")
+    )
     for name, path in shipped.items():
         if name in TABLE_7_1:
             assert path.read_text() == grid_xml(name)
@@ -124,7 +128,9 @@ def test_shipped_platforms() -> None:
         hosts = [host.name for host in read_platform(path).hosts]
         assert len(hosts) == int(nodes)
         assert hosts == sorted(hosts, key=lambda host: int(host.removeprefix("node")))
-        assert kind != "ideal" or path.read_text() == make_homogeneous_xml(int(nodes))
+        if kind != "energy":
+            make = make_homogeneous_xml if kind == "ideal" else cluster_xml
+            assert path.read_text() == make(int(nodes))
 
 
 def test_watts_of_equal_hosts(tmp_path: Path) -> None:
