@@ -18,13 +18,14 @@ from batsched_py.campaign.campaign_file import STORED, Campaign, find_campaign, 
 from batsched_py.campaign.campaign_folder import CampaignResults, open_results
 from batsched_py.campaign.collection import Member, read_collection
 from batsched_py.campaign.run_identity import find_version
-from batsched_py.errors import UsageError
+from batsched_py.errors import BatschedError, UsageError
 from batsched_py.files.readers import is_file, read_json, read_toml
 from batsched_py.files.writers import write_whole
 from batsched_py.report import Verdict
 from batsched_py.report.campaign_report import make_campaign_report
 from batsched_py.report.collected_claims import Judged, collect_claims, judge_campaign
 from batsched_py.report.forms.publish import write_page
+from batsched_py.support.terminal_text import say
 from batsched_studies.claims.packed_results import (
     SUFFIX,
     PackedResults,
@@ -60,16 +61,16 @@ def encode_verdicts(judged: Mapping[str, Judged]) -> bytes:
 def judge_results(results: Path, file: str = AT_SIZE, packed: Path = PACKED) -> dict[str, Judged]:
     """Return new verdicts for the campaigns of ``file`` whose results are in the folder.
 
-    Their runs are packed into the folder ``packed``, together with those that are there already.
+    Their runs are packed into the folder ``packed``, together with those that are there already,
+    unless verdicts need more than metrics of runs.
     Raises :class:`UsageError` if none of the campaigns is in the folder.
     """
     members = _campaigns(file)
     there = [of for of in members if is_file(results / of.folder / STORED)]
     if not there:
         raise UsageError(f"{results}: no campaign of {file} is there, such as CREASY's in creasy")
-    for of in there:
-        _pack(of, members[of], results / of.folder, packed)
-    return judge_packed(file, packed, there)
+    judged = {of.label: _pack(of, members[of], results / of.folder, packed) for of in there}
+    return {**judged, **judge_packed(file, packed, there)}
 
 
 def judge_packed(
@@ -86,17 +87,23 @@ def judge_packed(
     }
 
 
-def _pack(member: Member, path: Path, folder: Path, packed: Path) -> None:
-    """Join the finished runs in a folder to the packed ones.
+def _pack(member: Member, path: Path, folder: Path, packed: Path) -> Judged:
+    """Join the finished runs in a folder to the packed ones; return the verdicts on the folder.
 
-    Raises :class:`ValueError` if their verdicts would differ without the tables of jobs.
+    A campaign whose verdicts need the tables of jobs is not packed.
     """
     results, place = open_results(folder), packed / f"{member.folder}{SUFFIX}"
-    verdicts = _judged(member, path, results).verdicts
+    judged = _judged(member, path, results)
     new = pack(results, path.parent)
-    if _judged(member, path, PackedResults(new, place)).verdicts != verdicts:
-        raise ValueError(f"{folder}: the verdicts need more than metrics per run")
-    write_whole(place, encode(join(new, read(place)) if is_file(place) else new))
+    try:
+        is_enough = _judged(member, path, PackedResults(new, place)) == judged
+    except BatschedError:
+        is_enough = False
+    if is_enough:
+        write_whole(place, encode(join(new, read(place)) if is_file(place) else new))
+    else:
+        say(f"note: {member.label} is not packed: its verdicts need the tables of jobs")
+    return judged
 
 
 def merge_verdicts(before: Mapping[str, Judged], anew: Mapping[str, Judged]) -> dict[str, Judged]:
