@@ -54,6 +54,7 @@ class Backfilling(Permission):
         self.shadow_time, self.extra_nodes = inf, 0
         self._unavailable = NO_PROCESSORS
         self._refused = 0, -1, inf  # the state in which no job could be backfilled on nodes
+        self._most, self._is_through = inf, False  # jobs to backfill in this pass; whether they are
 
     def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
         """Start the head while it fits, then backfill behind it."""
@@ -85,8 +86,11 @@ class Backfilling(Permission):
         # head that must wait for a repair is delayed by nobody.
         ends_known = shadow_time < inf or head.size > machine.nb_available
         horizon = shadow_time if ends_known else -inf
-        while machine.free and (start := self._next(ranked, now, horizon, queue, machine)):
+        left = self._most
+        while left and machine.free and (start := self._next(ranked, now, horizon, queue, machine)):
+            left -= 1
             yield start
+        self._is_through = not left
 
     def _check_promise(self, head: Job, shadow_time: float, now: float, machine: Site) -> None:
         """Raise :class:`InvariantError` if the head's shadow time is now later than before.
@@ -179,6 +183,9 @@ class Backfilling(Permission):
         if self.head is None or job is self.head:
             note = note or ("waiting is sooner than waking processors" if sleeps else "")
             return WaitingReason("head", place, until=self.shadow_time, free=free, note=note)
+        if has_room and self._is_through:
+            note = f"the policy backfills at most {self._most} jobs now"
+            return WaitingReason("limit", place, note=note)
         why: Why = "reservation" if has_room else "processors"
         lasts = machine.begins(job.size) - now + job.estimate if sleeps else None
         by, until, extra = self.head.id, self.shadow_time, self.extra_nodes

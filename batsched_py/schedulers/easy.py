@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import takewhile
 from math import inf
@@ -16,6 +16,8 @@ from batsched_py.options.option_values import one_of
 from batsched_py.schedulers.backfilling import Backfilling, Reservation
 
 if TYPE_CHECKING:
+    from batsched_py.model.decisions import Decision
+    from batsched_py.model.queue import WaitingQueue
     from batsched_py.model.site import Coming, Site
 
 
@@ -27,6 +29,13 @@ ExtraNodes = Annotated[
     ),
 ]
 """The type of a policy's option ``extra_nodes``, with its help."""
+Backfill = Annotated[
+    Literal["all", "one", "at_ends"],
+    Meta(
+        title="Jobs that a pass may backfill: all, one, or all but only after an end (``at_ends``)."
+    ),
+]
+"""The type of the option ``backfill``, with its help."""
 
 
 class Easy(Backfilling):
@@ -35,6 +44,9 @@ class Easy(Backfilling):
     The shadow time is when the first job can start, by the estimates of running jobs. A later job
     starts now if it fits, and either ends by the shadow time, or uses only extra nodes: processors
     that the first job leaves free. A subclass may hold jobs back, see :meth:`may_start`.
+
+    The sources backfill in every pass, until nothing fits (``backfill="all"``). Simulators exist
+    that backfill less: one job per pass (``"one"``), or only after an end (``"at_ends"``).
 
     Sources: D. Lifka, "The ANL/IBM SP scheduling system", 1995; A. Mu'alem and D. Feitelson, IEEE
     TPDS 12(6), 2001, section 2; EASY-SJBF: D. Tsafrir et al., IEEE TPDS 18(6), 2007.
@@ -48,8 +60,17 @@ class Easy(Backfilling):
         order: OrderName = "fcfs",
         backfill_order: BackfillOrder | None = None,
         extra_nodes: ExtraNodes = "first",
+        backfill: Backfill = "all",
     ) -> None:
         super().__init__(easy_reservation(extra_nodes), order, backfill_order)
+        self._backfill = one_of("backfill", backfill, Backfill)
+        self._nb_ended = 0
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Site) -> Iterator[Decision]:
+        """Start the head while it fits, then backfill as many jobs as ``backfill`` allows."""
+        has_ended, self._nb_ended = machine.nb_ended > self._nb_ended, machine.nb_ended
+        self._most = {"all": inf, "one": 1, "at_ends": inf if has_ended else 0}[self._backfill]
+        return super().schedule(now, queue, machine)
 
 
 def easy_reservation(extra_nodes: str = "first") -> Reservation:

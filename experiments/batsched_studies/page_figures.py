@@ -74,8 +74,8 @@ def draw_replay_feedback() -> Any:
 def draw_dynamic_think_times() -> Any:
     """Draw the medians relative to the paper's under each interpretation of its text."""
     rows = read_numbers("dynamic_think_times", "interpretations")
-    rows["of"] = rows["interpretation"] + " (" + rows["measured"] + ")"
-    names = {"workload": "workload", "awrt": "AWRT", "art": "ART", "awt": "AWT"}
+    rows["of"] = rows["reading"] + " (" + rows["measured"] + ")"
+    names = {"work": "workload", "awrt": "AWRT", "art": "ART", "awt": "AWT"}
     rows = rows.rename(columns=names).melt(["of"], list(names.values()), "metric", "ratio")
     ratio = alt.X(
         "ratio:Q",

@@ -20,6 +20,7 @@ from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.dynamic_think_times import cases, claims
 from batsched_studies.dynamic_think_times.measures import NAMES, measure
 from batsched_studies.dynamic_think_times.report import find_warm_up, report
+from batsched_studies.dynamic_think_times.tables import make_reading_table
 from helpers.made_up_campaign import MadeUpCampaign, changed
 
 COLUMNS = {metric.name: metric for metric in (*cases.METRICS, *cases.FURTHER)}
@@ -166,6 +167,43 @@ def test_one_case_against_it_and_a_claim_does_not_hold(
     factor, column, place = change
     found = verdicts(multiplied(world(), factor, column, **place))
     assert {claim for claim, holds in found.items() if holds is False} == {title}
+
+
+def printed(replications: int = 20) -> list[dict[str, Any]]:
+    """Return runs with the printed medians, spread a little, of all printed cases."""
+    return [
+        made(case["scheduler"], case["nodes"], case["think"], at, **of_run)
+        for case, medians in cases.list_published_cases()
+        for at in range(replications)
+        for of_run in [{name: of[1] * (0.99 + at / 950) for name, of in medians.items()}]
+    ]
+
+
+@pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (1.2, False)])
+def test_printed_medians_and_their_ratios(factor: float, holds: bool) -> None:
+    """With 20 % longer turnaround times in one case, its median and its ratio to c120 differ."""
+    place = {"scheduler": "fcfs", "nodes": 128, "think": "lin"}
+    runs = cases.read(pd.DataFrame(multiplied(printed(), factor, "art", **place)))
+    fcfs = claims.judge_printed_medians(runs, "daily", ["art"], scheduler="fcfs")
+    ratios = [claims.judge_printed_ratios(runs, scheduler) for scheduler in cases.SCHEDULERS]
+    assert [fcfs.holds, *(of.holds for of in ratios)] == [holds, holds, True]
+    (row,) = make_reading_table(runs.where(measured=cases.INNER)).frame.to_dict("records")
+    assert (row["of"], row["near"]) == (31, 31 if holds else 30)
+    assert (row["case"] == "ART, fcfs 128 lin") is not holds
+    assert (row["squares"] > 4) is not holds
+
+
+def test_a_claim_is_judged_by_the_campaign_made_for_it() -> None:
+    campaign = MadeUpCampaign(world(), "dynamic_think_times")
+    judged = {}
+    for file in ("campaign", "equal_work", "interpretations", "backfilling", "warm_up"):
+        campaign.file = campaign.study / f"{file}.toml"
+        judged[file] = {verdict.claim for verdict in report(campaign).verdicts}
+    assert judged.pop("equal_work") == {claims.BETTER}
+    own = judged.pop("campaign")
+    assert len(own) == 14
+    assert set(claims.TITLES) - own == {claims.BETTER}
+    assert not any(judged.values())
 
 
 # The report ------------------------------------------------------------------------------------

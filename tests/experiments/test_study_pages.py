@@ -54,14 +54,22 @@ def recorded() -> list[Row]:
 
 
 def rows_of_dynamic_think_times() -> Iterator[str]:
-    published = read_toml(HERE / "dynamic_think_times" / "published.toml")["cases"]
+    cases: dict[str, dict[str, Row]] = {}
     for row in numbers("dynamic_think_times", "medians"):
-        if row["think_time"] == "lin":
-            paper = published[row["scheduler"]][row["cores"]]["lin"]
-            cells = [f"{row['workload']} / {paper['work'][1]:.3f}"]
-            cells += [f"{int(row[name]):,} / {paper[name][1]:,}" for name in ("awrt", "art", "awt")]
-            cells.append(f"{row['asd']} / {paper['asd'][1]:.0f}")
-            yield f"| {row['scheduler'].upper()} {row['cores']} lin | {' | '.join(cells)} |"
+        if row["think"] == "lin":
+            name = f"{row['scheduler'].upper()} {row['nodes']} lin"
+            cases.setdefault(name, {})[row["metric"]] = row
+    digits = {"workload": ".3f", "AWRT": ",.0f", "ART": ",.0f", "AWT": ",.0f", "ASD": ".0f"}
+    for name, metrics in cases.items():
+        cells = [
+            " / ".join(format(float(metrics[metric][of]), form) for of in ("median", "published"))
+            for metric, form in digits.items()
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
+    for row in numbers("dynamic_think_times", "backfilling"):
+        if row["measured"] == "weeks 2 to 9":
+            squares = f"{float(row['squares']):.0f}"
+            yield f"| {row['reading']} | {row['near']} of {row['of']} | {squares} |"
 
 
 def rows_of_creasy() -> Iterator[str]:

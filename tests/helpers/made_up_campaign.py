@@ -22,6 +22,7 @@ class MadeUpCampaign:
     def __init__(self, runs: Sequence[dict[str, Any]] | pd.DataFrame, study: str = "") -> None:
         self.runs = pd.DataFrame(runs)
         self.study = STUDIES / study
+        self.file = self.study / "campaign.toml"
 
     def workload(self, run: Any) -> Any:
         raise UsageError(f"{run['log']} is not there")

@@ -121,6 +121,25 @@ B 4 | .......................................#####
 C 1 |  ##############################
 D 3 |          ##############################
 
+one 5: one backfilled job a pass: D fits at 2 as well, and starts in the pass in which C ends
+A 3 |##########
+B 5 | .........#####
+C 1 |  ####
+D 1 |  ....####
+
+at_ends 6: D and E fit at 2, and are backfilled when B ends
+A 3 |##########
+B 1 |#####
+C 6 | .........#####
+D 1 |  ...####
+E 1 |  ...####
+
+at_ends 5: an end while no job waits counts for its own pass only
+A 3 |##########
+B 1 |###
+C 5 |    ......#####
+D 1 |     ..........####
+
 front 4: the shortest does not fit, so nobody starts
 A 3 |##########
 B 4 | .........#####
@@ -209,6 +228,8 @@ POLICIES: dict[str, list[Callable[[], Scheduler]]] = {
     "fewer_extra": [ConservativeOfStreit],
     "fixed": [EasyFixed],
     "easy": [Easy],
+    "one": [partial(Easy, backfill="one")],
+    "at_ends": [partial(Easy, backfill="at_ends")],
     "slack": [Slack],
     "no_slack": [partial(Slack, slack=0)],
     "filler": [Filler],

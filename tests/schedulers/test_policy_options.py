@@ -36,6 +36,7 @@ SPREAD = partial(Grid, scenario="multi_site")
 REFUSED = [
     (Easy, "order", ["sfj"]),
     (Easy, "extra_nodes", ["all"]),
+    (Easy, "backfill", ["none"]),
     (Grid, "extra_nodes", ["all"]),
     (Grid, "scenario", ["multisite"]),
     (Grid, "selection", ["bestfit"]),

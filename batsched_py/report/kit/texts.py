@@ -63,7 +63,9 @@ def comparison_cells(values: ArrayLike, published: float | None) -> dict[str, An
 
 
 class Texts:
-    """The tables ``texts``, ``tables``, ``figures``, ``verdicts`` of a study's ``published.toml``.
+    """The texts of a study: ``texts``, ``tables``, ``figures``, ``verdicts``, ``judged_by``.
+
+    These are tables of its ``published.toml``.
 
     Names in braces in a text are replaced by values where it is shown.
     """
@@ -74,6 +76,7 @@ class Texts:
         self._tables: dict[str, dict[str, Any]] = self.published.get("tables", {})
         self._figures: dict[str, dict[str, str]] = self.published.get("figures", {})
         self._verdicts: dict[str, dict[str, str]] = self.published.get("verdicts", {})
+        self._judged_by: dict[str, list[str]] = self.published.get("judged_by", {})
 
     def __getitem__(self, name: str) -> str:
         """Return a text of the file, unchanged."""
@@ -143,6 +146,19 @@ class Texts:
         effect = effect or texts.get("effect", "").format(**values)
         reading = reading or (texts.get("reading", "").format(**values) if tell else "")
         return Verdict(texts["claim"].format(**values), holds, evidence, log, effect, reading)
+
+    def select_judged(self, file: Path, verdicts: Iterable[Verdict]) -> list[Verdict]:
+        """Return the verdicts on the claims that the campaign ``file`` judges.
+
+        The table ``judged_by`` names campaign files (without ``.toml``), each with its claims. Such
+        a campaign judges these claims only; all others judge the claims that are in no list. So
+        each claim has one campaign that judges it, and further campaigns only show numbers.
+        """
+        own = self._judged_by.get(file.stem)
+        if own is not None:
+            return [of for of in verdicts if of.claim in own]
+        elsewhere = {claim for claims in self._judged_by.values() for claim in claims}
+        return [of for of in verdicts if of.claim not in elsewhere]
 
     def report(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from math import inf, isnan, log
+from math import inf, isnan, log, nan
 from statistics import NormalDist
 
 from batsched_py.report import Verdict
@@ -100,22 +100,50 @@ def judge_printed_medians(
     They agree if none is farther from the published one than chance would explain, at a level of
     5 % over all of them (Bonferroni). Without a ``scheduler`` it is about both.
     """
-    distances, ratios, numbers, missing = [], [], [], 0
+    compared: list[_Compared] = []
     of_reading, chosen = runs.where(reading=c.DAILY, measured=measured), set(metrics)
     for case, printed in c.list_published_cases():
         if scheduler not in ("", case["scheduler"]):
             continue
         replications = of_reading.where(**case)
         for name in sorted(chosen & printed.keys()):
-            far = abs(c.compute_distance(replications.values(name), printed[name]))
-            if isnan(far):
-                missing += 1
-                continue
-            distances.append(far)
-            ratios.append(replications.median(name) / printed[name][1])
-            numbers.append(len(replications))
-    if not distances:
+            far = c.compute_distance(replications.values(name), printed[name])
+            ratio = replications.median(name) / printed[name][1]
+            compared.append((far, ratio, len(replications)))
+    return _judge_printed(key, compared, measured, scheduler)
+
+
+def judge_printed_ratios(runs: Runs, scheduler: str) -> Verdict:
+    """Judge whether lin's metrics relative to those of c120 agree with the published ratios.
+
+    As :func:`judge_printed_medians`, without ASD. The users of a pair are the same.
+    """
+    own, compared = runs.where(reading=c.DAILY, measured=c.INNER, scheduler=scheduler), []
+    for nodes in (1024, 128):
+        lin, base = (own.where(nodes=nodes, think=think) for think in ("lin", "c120"))
+        printed = [PUBLISHED["cases"][scheduler][str(nodes)][think] for think in ("lin", "c120")]
+        for name in sorted(printed[0].keys() & printed[1].keys() - {"asd"}):
+            ratio = lin.median_ratio(name, base)
+            of, to = (of_case[name] for of_case in printed)
+            far = c.compute_ratio_distance(ratio, of, to) if ratio.is_known else nan
+            compared.append((far, ratio.value / (of[1] / to[1]), ratio.nb))
+    return _judge_printed("ratios", compared, c.INNER, scheduler)
+
+
+_Compared = tuple[float, float, int]
+"""Standard errors apart (nan: too few runs), the value here over the paper's, number of runs."""
+
+
+def _judge_printed(
+    key: str, compared: Iterable[_Compared], measured: str, scheduler: str
+) -> Verdict:
+    """Return whether no value is farther from its printed one than chance would explain."""
+    of_all = list(compared)
+    known = [(abs(far), ratio, nb) for far, ratio, nb in of_all if not isnan(far)]
+    if not known:
         return TEXTS.verdict(key, None, tell=False, scheduler=scheduler)
+    distances, ratios, numbers = zip(*known, strict=True)
+    missing = len(of_all) - len(known)
     most = NormalDist().inv_cdf(1 - 0.025 / len(distances))
     far, spread = max(distances), f"{min(ratios):.2f} to {max(ratios):.2f}"
     effect = f"here / paper's {spread} in {len(ratios)} medians, {far:.1f} standard errors apart"

@@ -23,10 +23,11 @@ _CLAIMS_BY_NUMBER = {str(number): title for number, title in enumerate(claims.TI
 def report(results: CampaignResults) -> Report:
     """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     runs = cases.read(results.runs)
+    verdicts = TEXTS.select_judged(results.file, _verdicts(runs))
     if not runs:
-        return TEXTS.report((), _verdicts(runs), "No runs.")
+        return TEXTS.report((), verdicts, "No runs.")
     parts = (*_parts(runs), ("Warm-up", [make_warm_up_table(results)]))
-    return TEXTS.report(parts, _verdicts(runs), _summary(runs))
+    return TEXTS.report(parts, verdicts, _summary(runs))
 
 
 def _verdicts(runs: Runs) -> Iterator[Verdict]:
@@ -35,6 +36,7 @@ def _verdicts(runs: Runs) -> Iterator[Verdict]:
     for scheduler in cases.SCHEDULERS:
         metrics = ("work", "awrt", "art", "awt")
         yield claims.judge_printed_medians(runs, "daily", metrics, scheduler=scheduler)
+        yield claims.judge_printed_ratios(runs, scheduler)
     yield claims.judge_printed_medians(runs, "slowdown", ("asd",))
     yield claims.judge_printed_medians(runs, "whole", ("work",), cases.WHOLE)
 

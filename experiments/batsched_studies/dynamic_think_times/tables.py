@@ -197,22 +197,25 @@ def make_reading_table(runs: Runs) -> Table | None:
 
 def _reading(runs: Runs) -> dict[str, Any] | None:
     ratios: dict[str, list[float]] = {name: [] for name in _TITLES}
-    distances, busy = [], []
+    distances: dict[str, float] = {}
+    busy = []
     for case, medians in c.list_published_cases():
         replications = runs.where(**case)
         if len(replications) < 2:
             continue
         for name, quantiles_of in medians.items():
             ratios[name].append(replications.median(name) / quantiles_of[1])
-            far = abs(c.compute_distance(replications.values(name), quantiles_of))
-            distances += [] if isnan(far) else [far]
+            z = c.compute_distance(replications.values(name), quantiles_of)
+            if name != "asd" and not isnan(z):
+                distances[f"{_TITLES[name]}, {' '.join(map(str, case.values()))}"] = z
         busy.append(replications.median("busy"))
     if not busy:
         return None
     row = {name: runs.labels(name)[0] for name in ("reading", "measured")}
-    row |= {"near": sum(each <= 1.96 for each in distances), "of": len(distances)}
-    row |= {
-        name: geometric_mean(of_cases) if of_cases else nan for name, of_cases in ratios.items()
-    }
-    row |= {"farthest": max(distances, default=nan), "busy": sum(busy) / len(busy)}
-    return row | {"runs": len(runs)}
+    far = max(distances, key=lambda at: abs(distances[at]), default="")
+    row |= {"near": sum(abs(z) <= 1.96 for z in distances.values()), "of": len(distances)}
+    row |= {"squares": round(sum(z**2 for z in distances.values()), 1), "case": far}
+    row |= {"farthest": round(distances.get(far, nan), 1)}
+    for name, of_cases in ratios.items():
+        row[name] = round(geometric_mean(of_cases), 3) if of_cases else nan
+    return row | {"busy": round(sum(busy) / len(busy), 1), "runs": len(runs)}
