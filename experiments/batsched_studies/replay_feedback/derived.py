@@ -20,7 +20,7 @@ WAYS: dict[str, Callable[[replays.Column], replays.Column]] = {
     "sorted, by position": np.sort,
 }
 """How the submission times of two replays may be subtracted, with what is done to both before."""
-_DIFFERENCES = ["log", "infrastructure", "difference", "way", "later", "earlier"]
+DIFFERENCES = ["log", "infrastructure", "difference", "way", "later", "earlier"]
 _GRAPHS = ["log", "sessions", "arity", "hours", "share", "ours"]
 
 
@@ -29,7 +29,7 @@ def read_differences(results: CampaignResults) -> pd.DataFrame:
 
     A row per log, infrastructure, difference (:data:`PAIRS`) and way (:data:`WAYS`).
     """
-    return _derive(results, "differences", _compare_submissions, _DIFFERENCES)
+    return _derive(results, "differences", _compare_submissions, DIFFERENCES)
 
 
 def read_graphs(results: CampaignResults) -> pd.DataFrame:
