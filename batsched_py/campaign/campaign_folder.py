@@ -50,7 +50,7 @@ REPORTS = "batsched_py.reports"
 """The entry points of reports: only these are run for results in a folder."""
 _MOST_JOBS = 1_000_000
 """Jobs that are kept in memory while a report is made: some 200 MB."""
-_ONLY_IF_GIVEN = ("each_event", "sites", *OF_MACHINE_FILE, *OF_POWER, *LATER)
+_ONLY_IF_GIVEN = ("each_event", "end_delay", "sites", *OF_MACHINE_FILE, *OF_POWER, *LATER)
 """Settings that are columns only if any run sets them."""
 
 

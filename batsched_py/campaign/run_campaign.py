@@ -103,7 +103,7 @@ class PlannedCampaign:
             for run in runs
             if run.task.settings.backend == EMBEDDED
             and run.task.settings.shake is None
-            and not run.task.settings.each_event
+            and not (run.task.settings.each_event or run.task.settings.end_delay)
         ]
         most = ceil((self.options.verify or 0) * len(direct))
         return sorted(direct, key=lambda run: read_hash(run.folder))[:most]

@@ -42,6 +42,7 @@ def simulate_for_program(
         acknowledge_dynamic_jobs=policy.registers,
         shake=run.shake,
         each_event=run.each_event,
+        end_delay=run.end_delay,
         budgets=run.budgets,
         protocol=policy.protocol,
         switching=resolved.machine.can_sleep,

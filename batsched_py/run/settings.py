@@ -347,6 +347,15 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             group=_SAME_TIME,
         ),
     ] = False
+    end_delay: Annotated[
+        float,
+        Setting(
+            "Report each end of a job this many seconds late, as Batsim does on a platform with "
+            "latency.",
+            "SECONDS",
+            group=_SAME_TIME,
+        ),
+    ] = 0.0
     warm_up: Annotated[
         str | float | None,
         _measured(

@@ -256,6 +256,7 @@ def _embedded(
                 profile_reuse=registers,
                 shake=run.shake,
                 each_event=run.each_event,
+                end_delay=run.end_delay,
                 budgets=run.budgets,
                 switching=resolved.machine.can_sleep,
             ),
@@ -272,13 +273,15 @@ def _choose_driver(
     """Return the class that drives policy and users: by messages only if the run needs them.
 
     It does if ``messages`` says so, under another back end, if the events of an instant come in
-    parts or another order, and if the run time of a job may be unknown when it starts.
+    parts or another order, if ends are reported late, and if the run time of a job may be unknown
+    when it starts.
     """
     if run.scheduler == EXTERNAL:
         from batsched_py.run.external_scheduler import ExternalScheduler
 
         return ExternalScheduler
-    needed = messages or run.backend != EMBEDDED or run.shake is not None or run.each_event
+    parts = run.shake is not None or run.each_event or run.end_delay > 0
+    needed = messages or run.backend != EMBEDDED or parts
     profiles = workload.profiles if users is None else users.profiles
     if not needed and all(map(has_known_length, profiles.values())):
         return DirectSimulation

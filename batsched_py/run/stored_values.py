@@ -116,6 +116,8 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
     nodes: int | None = None
     skip_bad_lines: bool = False
     each_event: bool = False
+    end_delay: float = 0.0
+    """Seconds."""
     backend: str = EMBEDDED
     batsim: str | None = None
     batsim_log: bool = False
@@ -149,9 +151,14 @@ class Run(ProcessSettings, frozen=True, kw_only=True):
             )
         if self.platform is None and self.sites is None:
             check_sites(self.rules, ())
-        for name, seconds in (("warm_up", self.warm_up), ("cool_down", self.cool_down)):
+        for name in ("warm_up", "cool_down", "end_delay"):
+            seconds = getattr(self, name)
             if not 0 <= seconds < inf:
                 raise UsageError(f"{parameter(name)} {seconds}: expected a time of at least 0 s")
+        if self.end_delay and self.backend != EMBEDDED:
+            raise UsageError(
+                f"{parameter('end_delay')} works with {parameter('backend')} {EMBEDDED} only"
+            )
         if self.each_event and (self.backend != EMBEDDED or self.shake is not None):
             raise UsageError(
                 f"{parameter('each_event')} works with {parameter('backend')} {EMBEDDED} only, and "

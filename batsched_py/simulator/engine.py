@@ -105,6 +105,7 @@ class Simulator:
             energy=energy,
             sharing=sharing,
             any_size=self.is_batsim5,
+            end_delay=options.end_delay,
         )
         self._later = self._load_workloads()
         """The static jobs to submit, the next one last."""

@@ -34,7 +34,8 @@ class Execution:
     The jobs go to ``finished``, in order of completion, rejection or withdrawal. A delay, and a
     computation on hosts that are not shared and have no account of ``energy``, end at a time that
     is known when they start; ``stepwise`` runs all others. A job may be given ``any_size``, as by
-    Batsim 5: its executors take turns on the hosts that it has.
+    Batsim 5: its executors take turns on the hosts that it has. ``end_delay`` (seconds) is as in
+    :class:`~batsched_py.simulator.options.Options`.
     """
 
     def __init__(
@@ -48,9 +49,11 @@ class Execution:
         energy: Energy | None = None,
         sharing: bool = False,
         any_size: bool = False,
+        end_delay: float = 0.0,
     ) -> None:
         self.finished = finished
         self._any_size = any_size
+        self._end_delay = end_delay
         self._agenda, self._machines, self._stepwise = agenda, machines, stepwise
         self._energy = energy
         self._sharing = sharing
@@ -98,7 +101,7 @@ class Execution:
             self._stepwise.ended.clear()  # it is there if it did nothing that takes time
             self._agenda.after_each = self._complete_stepwise
         if job.finish_time < inf:
-            job.end = self._agenda.at(job.finish_time, self.complete, job)
+            job.end = self._agenda.at(job.finish_time + self._end_delay, self.complete, job)
 
     def _known_duration(self, job: SimulatedJob, decision: m.ExecuteJob) -> float | None:
         """Return the run time of a job (seconds), None if it is unknown beforehand."""
@@ -133,7 +136,7 @@ class Execution:
         self.finished.append(job)
         return [
             m.JobCompleted(
-                timestamp=job.finish_time,
+                timestamp=self._agenda.now,
                 job_id=job.description.id,
                 job_state=job.final_state,
                 return_code=job.return_code,

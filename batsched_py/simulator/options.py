@@ -99,6 +99,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     each_event: bool = False
     """Every event in a message of its own, so that the policy runs after each; submissions come
     before ends of the same instant (as in the simulator behind Gaussier et al. 2015)."""
+    end_delay: float = 0.0
+    """Seconds from the end of a job to its report, when its processors become free, for jobs of
+    known length. Real Batsim reports ends late on a platform with latency."""
 
     @property
     def is_batsim5(self) -> bool:

@@ -103,6 +103,7 @@ CHANGED: dict[str, Any] = {
     "seed": 1,
     "shake": 0,
     "each_event": True,
+    "end_delay": 0.5,
     "warm_up": "1 h",
     "cool_down": "60",
     "backend": "socket",

@@ -23,6 +23,7 @@ from batsched_py.model.queue.orders import find_fixed_key, find_order
 from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.creasy import Creasy, criticality
 from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.easy_fast import EasyFast
 from batsched_py.schedulers.easy_fixed import EasyFixed
 from batsched_py.schedulers.list_scheduling import NextFit, Take, take_best_fit
 from batsched_py.schedulers.slack import Slack
@@ -69,6 +70,48 @@ class Slow:
                 yield Start(job)
 
 
+class SlowFast:
+    """Batsched's later fast EASY by definition: a list of running jobs in the order of starts."""
+
+    def __init__(self) -> None:
+        self.running: list[Job] = []
+        self.head: Job | None = None
+        self.shadow_time, self.extra = inf, 0
+
+    def schedule(self, now: float, queue: WaitingQueue, machine: Machine) -> Iterator[Decision]:
+        still = [job for job in self.running if job in set(machine.releases())]
+        renew, self.running = len(still) < len(self.running), still
+        for job in list(queue):
+            if self.head is None or (job is self.head and job.size <= machine.free):
+                self.head = None if job.size <= machine.free else job
+                renew = True
+                if self.head is None:
+                    self.running.append(job)
+                    yield Start(job)
+                continue
+            if job is self.head:
+                continue
+            if renew:
+                self._renew(machine)
+                renew = False
+            in_time = now + job.estimate <= self.shadow_time
+            if job.size <= machine.free and (in_time or job.size <= self.extra):
+                self.extra -= 0 if in_time else job.size
+                self.running.append(job)
+                yield Start(job)
+        if renew and self.head is not None:
+            self._renew(machine)
+
+    def _renew(self, machine: Machine) -> None:
+        free = machine.free
+        assert self.head is not None
+        for job in sorted(self.running, key=lambda job: job.expected_end):  # stable
+            free += job.size
+            if free >= self.head.size:
+                self.shadow_time, self.extra = job.expected_end, free - self.head.size
+                return
+
+
 def creasy_key(alpha: float, job: Job, now: float, waiting: list[Job]) -> float:
     waited = (now - job.submit_time) / 60
     return -(alpha * (0.04 / (0.05 * (waited + job.estimate / 60) + 1) ** 2) + waited)
@@ -103,6 +146,7 @@ def slow_ups(a_user: float, by_load: bool) -> Slow:
 
 PAIRS: dict[str, tuple[Callable[[], Scheduler], Callable[[], Scheduler]]] = {
     "easy": (Easy, lambda: Slow(lambda job, *_: job.number)),
+    "easy_fast": (EasyFast, SlowFast),
     "sjf": (lambda: Easy(order="sjf"), lambda: Slow(lambda job, *_: job.estimate)),
     "SJBF": (
         lambda: Easy(backfill_order="sjf"),
@@ -219,7 +263,7 @@ def test_a_deadline_is_not_renewed_at_the_deadline() -> None:
         assert starts(outcome)[1] == 150
 
 
-@pytest.mark.parametrize("policy", [Easy, EasyFixed, Slack, Creasy, Ups])
+@pytest.mark.parametrize("policy", [Easy, EasyFast, EasyFixed, Slack, Creasy, Ups])
 def test_a_head_that_waits_for_a_repair_holds_nobody(policy: Callable[[], Any]) -> None:
     machine, queue = Machine(8), WaitingQueue()
     machine.set_available(processors("0"), available=False)

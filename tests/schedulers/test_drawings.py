@@ -12,6 +12,7 @@ from batsched_py.model.policy import Scheduler
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.easy_fast import EasyFast
 from batsched_py.schedulers.easy_fixed import EasyFixed
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.filler import Filler
@@ -214,6 +215,29 @@ A 4 |####------
 B 4 | ...#####
 C 4 |  .......#####
 
+easy 5: B and C end together by their walltimes, and the smaller one counts first, so that both
+must end before D fits: E has an extra node
+A 5 | #######
+B 2 | .......##
+C 1 |  ......#-
+D 4 |   .......###
+E 1 |   .....########
+
+fast 5: of the two, the one that started first counts first, and D fits without C: there is no
+extra node until C ends early, which renews the reservation
+A 5 | #######
+B 2 | .......##
+C 1 |  ......#-
+D 4 |   .......###
+E 1 |   ......########
+
+fixed 5: there is no extra node at any time
+A 5 | #######
+B 2 | .......##
+C 1 |  ......#-
+D 4 |   .......###
+E 1 |   .......########
+
 conservative 2: a job wider than the machine is rejected, and nothing is reserved twice after it
 A 3 |x
 B 2 | #####
@@ -226,6 +250,7 @@ POLICIES: dict[str, list[Callable[[], Scheduler]]] = {
     "conservative": [Conservative],
     "fcfs": [Fcfs],
     "fewer_extra": [ConservativeOfStreit],
+    "fast": [EasyFast],
     "fixed": [EasyFixed],
     "easy": [Easy],
     "one": [partial(Easy, backfill="one")],

@@ -28,6 +28,7 @@ from batsched_py import (
     shadow_time_and_extra_nodes,
 )
 from batsched_py.errors import DeadlockError
+from batsched_py.schedulers.easy_fast import EasyFast
 from batsched_py.schedulers.easy_fixed import EasyFixed
 from batsched_py.schedulers.slack import Slack
 from batsched_py.schedulers.ups import Ups
@@ -43,6 +44,7 @@ BUILT_OF: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "next_fit": (ListScheduling, {"take": "next_fit", "order": "narrowest"}),
     "easy": (Easy, {}),
     "easy_sjf": (Easy, {"order": "sjf", "backfill_order": "expansion_factor"}),
+    "easy_fast": (EasyFast, {}),
     "easy_fixed": (EasyFixed, {}),
     "slack": (Slack, {}),
     "ups": (Ups, {}),

@@ -22,6 +22,7 @@ from batsched_py.model.waiting_reason import WaitingReason
 from batsched_py.schedulers.conservative import Conservative
 from batsched_py.schedulers.conservative_streit import ConservativeOfStreit
 from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.easy_fast import EasyFast
 from batsched_py.schedulers.easy_fixed import EasyFixed
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.grid.grid_policy import Grid
@@ -274,7 +275,9 @@ GRIDS: list[Callable[[], Any]] = [
 @settings(max_examples=100)
 @given(
     jobs_of,
-    st.sampled_from([EASY, Easy, EasyFixed, ConservativeOfStreit, partial(Slack, slack=0.5)]),
+    st.sampled_from(
+        [EASY, Easy, EasyFast, EasyFixed, ConservativeOfStreit, partial(Slack, slack=0.5)]
+    ),
     st.sampled_from([Shutdown(idle_time=5), Shutdown(idle_time=40, keep=2)]),
     st.booleans(),
 )

@@ -16,6 +16,7 @@ from batsched_py.schedulers.dynp.bounds import DynpBounds
 from batsched_py.schedulers.dynp.clock import DynpClock
 from batsched_py.schedulers.dynp.dynp_policy import Dynp
 from batsched_py.schedulers.easy import Easy
+from batsched_py.schedulers.easy_fast import EasyFast
 from batsched_py.schedulers.easy_fixed import EasyFixed
 from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.schedulers.filler import Filler
@@ -36,6 +37,7 @@ Make = Callable[[], Any]
 IN_ORDER: dict[str, Make] = {
     "fcfs": Fcfs,
     "easy": Easy,
+    "easy_fast": EasyFast,
     "easy_fixed": EasyFixed,
     "slack": partial(Slack, slack=0),
     "ups": Ups,

@@ -20,6 +20,7 @@ from together.worlds import ACTING, Job, Machine, World
 
 PACKING = (
     "easy",
+    "easy_fast",
     "easy_fixed",
     "conservative_streit",
     "creasy",

@@ -103,6 +103,7 @@ _SIMULATED = (
     _policy("list", "NFIW", scheduler_options={"order": "narrowest", "take": "next_fit"}),
     _policy("filler"),
     _policy("easy"),
+    _policy("easy_fast"),
     _policy("easy_fixed"),
     _policy("conservative_streit"),
     _policy("slack"),

@@ -17,27 +17,30 @@ from batsched_py.report import Verdict
 from batsched_py.report.kit import all_hold, rows
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import DAY
-from batsched_studies.replay_feedback import TEXTS, models, spread, tables
-from batsched_studies.replay_feedback.session_graphs import Graphs
+from batsched_studies.replay_feedback import PUBLISHED, TEXTS, factors, models, spread, tables
 
 SLOW = ("fcfs", "perf/2", "infra/2")
 """Infrastructures that serve the recorded load worse than the original one."""
 FAST = ("perf*2", "infra*2")
 FEEDBACK = tables.REPLAYS[1:]
 SETTLED = ("easy", "perf*2", "infra*2")
-"""Infrastructures whose rigid replay has the same digits in each of ten shaken orders of events."""
+"""Infrastructures whose rigid replay has the same digits in each of ten orders of events."""
 
 
 def judge_claims(
-    cells: Sequence[tables.Cell], runs: pd.DataFrame, graphs: Sequence[Graphs]
+    cells: Sequence[tables.Cell], runs: pd.DataFrame, graphs: pd.DataFrame
 ) -> list[Verdict]:
-    """Return the verdicts on all claims for which there are runs."""
+    """Return the verdicts on all claims for which there are runs.
+
+    ``graphs`` is the table of :func:`derived.read_graphs`.
+    """
     return [
         *_rankings(cells),
         *_of_tables(cells),
+        *factors.judge_factors(cells),
         *_graph_claims(graphs),
         *_shaken(cells),
-        *_fixed(cells, runs),
+        *_kinds_of_easy(runs),
         *_resampled(runs),
         *_of_models(runs),
     ]
@@ -84,7 +87,10 @@ def _with_spread(value: float, ends: tables.Ends) -> str:
 def _rankings(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
     for (log, size, replay), lateness in tables.rank_infrastructures(cells).items():
         holds = tables.is_ranked(lateness)
-        texts = {"replay": replay, "missing": describe_missing(tables.RANKING, lateness)}
+        texts: dict[str, Any] = {
+            "replay": replay,
+            "missing": describe_missing(tables.RANKING, lateness),
+        }
         of_rank = [
             cell
             for cell in cells
@@ -104,6 +110,7 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
             ("signs", (*FAST, *SLOW), _signs(values)),
             ("waits", SLOW, _smaller_with_feedback(values)),
             ("makespans", SLOW, _longer_with_feedback(values)),
+            ("a60_earlier", tables.INFRASTRUCTURES, _earlier_with_a60(values)),
         ):
             if comparisons:
                 infrastructures, answers, numbers, near = zip(*comparisons, strict=True)
@@ -116,7 +123,10 @@ def _of_tables(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
                 effect = f"so in {sum(answers)} of {len(answers)}"
                 if orders := _orders(values.values()):
                     orders += f", where the ranges of {near.count('')} are apart"
-                texts = {"missing": missing, "effect": f"{effect} comparisons{orders}"}
+                texts: dict[str, Any] = {
+                    "missing": missing,
+                    "effect": f"{effect} comparisons{orders}",
+                }
                 yield _verdict(claim, holds, *place, evidence, **texts)
 
 
@@ -169,6 +179,17 @@ def _longer_with_feedback(values: _Values) -> _Comparisons:
     ]
 
 
+def _earlier_with_a60(values: _Values) -> _Comparisons:
+    comparisons = []
+    for name in tables.INFRASTRUCTURES:
+        a0, a60 = (values.get((name, replay, "mean_lateness")) for replay in FEEDBACK)
+        if a0 is not None and a60 is not None:
+            overlap = _OVERLAP if tables.do_ranges_overlap(a0.ends, a60.ends) else ""
+            text = f"{name} a0 {a0.ours:.2f} d, a60 {a60.ours:.2f} d"
+            comparisons.append((name, a60.ours < a0.ours, text, overlap))
+    return comparisons
+
+
 def _compare_with_rigid(
     values: _Values, metric: str
 ) -> Iterator[tuple[str, str, float, float, str]]:
@@ -182,13 +203,12 @@ def _compare_with_rigid(
                 yield name, replay, rigid.ours, feedback.ours, overlap
 
 
-def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
-    for of_log in graphs:
-        largest = (of_log.published or {})["largest_arity_a60"]
-        holds = of_log.arity <= largest
-        effect = f"at most {of_log.arity}"
-        yield TEXTS.verdict("arity", holds, of_log.log, effect=effect, largest=largest)
-        points = list(rows(of_log.compute_shares()))
+def _graph_claims(graphs: pd.DataFrame) -> Iterator[Verdict]:
+    for log, of_log in graphs.groupby("log", sort=False):
+        largest, arity = PUBLISHED["graphs"]["largest_arity_a60"], int(of_log["arity"].max())
+        effect = f"at most {arity}"
+        yield TEXTS.verdict("arity", arity <= largest, str(log), effect=effect, largest=largest)
+        points = list(rows(of_log))
         holds = all(round(100 * point.ours) == round(100 * point.share) for point in points)
         shares = ", ".join(
             f"{p.sessions} < {p.hours} h {100 * p.ours:.1f} % (paper {100 * p.share:.0f} %)"
@@ -196,7 +216,7 @@ def _graph_claims(graphs: Sequence[Graphs]) -> Iterator[Verdict]:
         )
         most = max(abs(100 * (point.ours - point.share)) for point in points)
         effect = f"up to {most:.1f} points from the paper's shares"
-        yield TEXTS.verdict("think_times", holds, of_log.log, effect=effect, shares=shares)
+        yield TEXTS.verdict("think_times", holds, str(log), effect=effect, shares=shares)
 
 
 def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
@@ -224,19 +244,18 @@ def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
             )
 
 
-def _fixed(cells: Sequence[tables.Cell], runs: pd.DataFrame) -> Iterator[Verdict]:
-    """Yield whether runs of batsched's fast EASY have the same printed digits as textbook EASY.
+def _kinds_of_easy(runs: pd.DataFrame) -> Iterator[Verdict]:
+    """Yield whether runs of each kind of EASY have the printed digits.
 
     Only for :data:`SETTLED`: elsewhere textbook EASY does not have the printed digits either.
     """
-    if "scheduler" not in runs or set(runs["scheduler"]) != {"easy_fixed"}:
-        return
-    key = attrgetter("log", "size")
-    settled = (cell for cell in cells if cell.infrastructure in SETTLED)
-    for (log, size), of_log in groupby(sorted(settled, key=key), key):
-        compared = [(cell, cell.published) for cell in of_log if cell.published is not None]
-        others = [(cell, published) for cell, published in compared if not cell.equal]
-        if compared:
+    for place, kinds in tables.list_kinds(runs):
+        for kind, cells in kinds.items():
+            settled = [cell for cell in cells if cell.infrastructure in SETTLED]
+            compared = [(cell, cell.published) for cell in settled if cell.published is not None]
+            others = [(cell, published) for cell, published in compared if not cell.equal]
+            if not compared:
+                continue
             missing = describe_missing(SETTLED, {cell.infrastructure for cell, _ in compared})
             holds = all_hold((not others, *[None] * bool(missing)))
             evidence = ", ".join(
@@ -247,7 +266,12 @@ def _fixed(cells: Sequence[tables.Cell], runs: pd.DataFrame) -> Iterator[Verdict
             evidence = evidence or "none"
             equal = len(compared) - len(others)
             effect = f"{equal} of {len(compared)} values have the printed digits"
-            yield _verdict("fixed", holds, log, size, evidence, effect=effect, missing=missing)
+            texts: dict[str, Any] = {
+                "missing": missing,
+                "kind": TEXTS[f"kind_{kind}"],
+                "kinds": len(kinds),
+            }
+            yield _verdict("kinds", holds, *place, evidence, effect=effect, **texts)
 
 
 def _resampled(runs: pd.DataFrame) -> Iterator[Verdict]:

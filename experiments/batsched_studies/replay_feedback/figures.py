@@ -22,10 +22,9 @@ from batsched_py.report.kit import Chart, slug
 from batsched_py.support import palette
 from batsched_py.units import DAY, MONTH
 from batsched_py.workload.logs.clock import local_hours
-from batsched_studies.replay_feedback import TEXTS, replays, session_graphs, tables
+from batsched_studies.replay_feedback import TEXTS, measures, replays, session_graphs, tables
+from batsched_studies.replay_feedback.measures import WINDOW_MONTHS, WINDOW_START
 
-WINDOW_START = 14 * DAY
-WINDOW_MONTHS = (4, 6, 8)
 _BINS = 160
 """Bars of a histogram over time, at most."""
 _WIDTH, _HEIGHT = 210, 130
@@ -129,7 +128,7 @@ def draw_lateness_of_users(study: replays.Study) -> Chart:
     """Draw Fig. 4: mean lateness of each user against the number of their jobs (a60)."""
     names = study.list_infrastructures("a60")
     frame = pd.concat(
-        replays.compute_user_lateness(study.replays[name, "a60"]).assign(infrastructure=name)
+        measures.compute_user_lateness(study.replays[name, "a60"]).assign(infrastructure=name)
         for name in names
     )
     frame["days"] = (frame["lateness"] / DAY).round(3)
@@ -155,7 +154,7 @@ def draw_additional_lateness(study: replays.Study) -> Chart:
     spread = np.random.default_rng(0)  # sideways only, so that points do not hide each other
     frames = []
     for name in names:
-        users = replays.compute_additional_lateness(study.replays[name, "a60"])
+        users = measures.compute_additional_lateness(study.replays[name, "a60"])
         aside = spread.uniform(0.55, 0.95, len(users)).round(3)
         seconds = users["seconds"].round(2)
         drawn = users.assign(infrastructure=name, seconds=seconds, aside=aside)

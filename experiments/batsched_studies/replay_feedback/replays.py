@@ -39,23 +39,6 @@ class MissingError(Exception):
     """Raised if a figure cannot be drawn; the message says why."""
 
 
-def compute_user_lateness(jobs: JobTable) -> pd.DataFrame:
-    """Return each user's name, number of jobs, and mean lateness (seconds)."""
-    groups = pd.Series(jobs.lateness).groupby(np.array(jobs.user, dtype=object))
-    means = {"jobs": groups.size(), "lateness": groups.mean()}
-    return pd.DataFrame(means).reset_index(names="user")
-
-
-def compute_additional_lateness(jobs: JobTable) -> pd.DataFrame:
-    """Return the additional lateness of each user with n > 1 jobs, in the column ``seconds``.
-
-    It is 2 * mean lateness / (n - 1); other columns are as in :func:`compute_user_lateness`.
-    """
-    users = compute_user_lateness(jobs)
-    users = users[users["jobs"] > 1]
-    return users.assign(seconds=2 * users["lateness"] / (users["jobs"] - 1))
-
-
 def compute_first_jobs_lateness(lateness: Column) -> Column:
     """Return the additional lateness (seconds) of the first 2, 3, ... jobs; shape (n - 1,)."""
     n = np.arange(1, len(lateness) + 1)
@@ -85,20 +68,6 @@ class Study:
         """The seconds from the first to the last recorded submission."""
         return float(max(jobs.original_submit.max() for jobs in self.replays.values()))
 
-    def list_lateness(self, infrastructure: str, replay: str) -> pd.Series[float]:
-        """Return additional lateness (seconds) by n, where only the first n jobs were replayed.
-
-        Empty if all were not replayed.
-        """
-        if (infrastructure, replay) not in self.replays:
-            return pd.Series(dtype=float)
-        of_all = compute_first_jobs_lateness(self.replays[infrastructure, replay].lateness)
-        runs, n = self.prefixes, len(of_all) + 1
-        runs = runs[(runs["infrastructure"] == infrastructure) & (runs["replay"] == replay)]
-        first, alone = (pd.to_numeric(runs[name]) for name in ("first", "additional_lateness"))
-        fewer = {int(jobs): late for jobs, late in zip(first, alone, strict=True) if jobs < n}
-        return pd.Series({**fewer, n: float(of_all[-1])}).sort_index()
-
     def list_infrastructures(self, *replays: str) -> list[str]:
         """Return the infrastructures with all these replays; raises MissingError if none has."""
         names = [n for n in BY_LATENESS if all((n, replay) in self.replays for replay in replays)]
@@ -108,16 +77,11 @@ class Study:
 
 
 def read_studies(results: CampaignResults) -> Iterator[Study]:
-    """Yield the replays of each log of a campaign.
+    """Yield the replays of each log of a campaign, for the runs of :func:`tables.group_drawn`.
 
-    It has the requested job sizes and the given order of simultaneous events, if there are others
-    too. Logs without stored jobs and resampled logs are left out.
+    Logs without stored jobs are left out.
     """
-    runs = tables.read(results.runs)
-    for log, of_log in runs[runs[tables.DRAWN].isna()].groupby("log"):
-        size = "requested" if "requested" in set(of_log["size"]) else of_log["size"].iloc[0]
-        drawn = of_log[of_log["size"] == size]
-        drawn = drawn.drop_duplicates(["infrastructure", "replay", "first"])
+    for log, drawn in tables.group_drawn(results.runs):
         whole = drawn[drawn["first"].isna() & drawn["replay"].isin(tables.REPLAYS)]
         replays = {}
         for _, run in whole.iterrows():
@@ -126,7 +90,7 @@ def read_studies(results: CampaignResults) -> Iterator[Study]:
                 replays[run["infrastructure"], run["replay"]] = read(run, jobs)
         if replays:
             workload = results.workload(whole.iloc[0])
-            yield Study(str(log), workload, replays, drawn[drawn["first"].notna()])
+            yield Study(log, workload, replays, drawn[drawn["first"].notna()])
 
 
 def read(run: Any, jobs: pd.DataFrame) -> JobTable:

@@ -6,8 +6,7 @@ and ``confidence.toml`` their spread, ``models.toml`` other user models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -18,14 +17,15 @@ from batsched_studies.replay_feedback import (
     PUBLISHED,
     TEXTS,
     claims,
+    derived,
     figures,
+    interpretations,
     models,
-    session_graphs,
     spread,
     tables,
     text_claims,
 )
-from batsched_studies.replay_feedback.replays import MissingError, Study, read_studies
+from batsched_studies.replay_feedback.replays import Study, read_studies
 
 
 def report(results: CampaignResults) -> Report:
@@ -34,52 +34,66 @@ def report(results: CampaignResults) -> Report:
     if runs.empty:
         return TEXTS.report((), (), "No run has finished yet.")
     of_models = len(models.select_model_runs(runs))
-    cells = [] if of_models else tables.make_cells(runs)
+    of_paper = not of_models and tables.is_of_paper(runs)
+    cells = tables.make_cells(runs) if of_paper else []
     logs = [] if of_models else list(read_studies(results))
+    if interpretations.is_of_interpretations(runs):
+        return _report_interpretations(results, runs)
     counts = tables.count_reproduced(cells)
-    of_paper = "scheduler" not in runs or set(runs["scheduler"]) <= {"easy", "fcfs"}
     parts = (
         (
             "Tables 1 and 2",
-            [*tables.make_tables(cells, of_paper=of_paper), tables.make_count_table(counts)],
+            [*tables.make_tables(cells), tables.make_count_table(counts)],
         ),
+        ("Three kinds of EASY", tables.make_kinds_tables(runs)),
         ("The order of simultaneous events", spread.make_shake_parts(cells)),
         ("Confidence by resampled logs", spread.make_confidence_parts(runs)),
         ("Other user models", models.make_model_parts(runs)),
         *((f"Figures, {study.log}", _figures(study)) for study in logs),
     )
     head = write_summary(runs, counts)
-    verdicts = _verdicts(cells, runs, logs)
-    digits = describe_digits(counts, of_paper=of_paper)
+    judged = runs if of_paper else runs[:0]
+    verdicts = _first_jobs(judged) or [
+        *claims.judge_claims(cells, runs, derived.read_graphs(results)),
+        *_of_text(judged, derived.read_differences(results)),
+    ]
+    digits = describe_digits(counts)
     answer = " ".join([*digits, *_results(tables.read(runs))])
     return TEXTS.report(parts, verdicts, head, terms=list_terms(runs), answer=answer)
 
 
-def _verdicts(
-    cells: Sequence[tables.Cell], runs: pd.DataFrame, logs: Sequence[Study]
-) -> list[Verdict]:
-    """Return the verdicts; for ``first.toml`` only those on the first n jobs.
+def _report_interpretations(results: CampaignResults, runs: pd.DataFrame) -> Report:
+    """Return the report of ``interpretations.toml``."""
+    verdicts = list(interpretations.judge_interpretations(runs))
+    parts = [("The published rows", interpretations.make_parts(runs))]
+    answer = " ".join(f"{of.log}: {of.effect}." for of in verdicts)
+    return TEXTS.report(parts, verdicts, TEXTS["interpretations"], answer=answer)
+
+
+def _first_jobs(runs: pd.DataFrame) -> list[Verdict]:
+    """Return the verdicts on the first n jobs of a log; none but for ``first.toml``.
 
     Its runs of all jobs are also in ``campaign.toml``, whose report judges the other claims.
     """
-    of_first = [verdict for study in logs for verdict in text_claims.judge_first_jobs(study)]
-    of_text = (verdict for study in logs for verdict in text_claims.judge_claims(study))
-    return of_first or [*claims.judge_claims(cells, runs, list(_graphs(logs))), *of_text]
+    return [
+        verdict
+        for log, drawn in tables.group_drawn(runs)
+        if drawn["first"].notna().any()
+        for verdict in text_claims.judge_first_jobs(log, drawn)
+    ]
+
+
+def _of_text(runs: pd.DataFrame, differences: pd.DataFrame) -> Iterator[Verdict]:
+    """Yield the verdicts on claims of the text, from runs in the given order of events."""
+    for log, drawn in tables.group_drawn(runs):
+        whole = drawn[drawn["first"].isna() & drawn["shake"].isna()]
+        yield from text_claims.judge_claims(log, text_claims.select_runs(whole), differences)
 
 
 def _figures(study: Study) -> Iterator[Part]:
     yield from figures.draw_figures(study)
     if study.left_out:
         yield Text("\n".join(f"- {figure}" for figure in study.left_out))
-
-
-def _graphs(logs: Sequence[Study]) -> Iterator[session_graphs.Graphs]:
-    """Yield the session graphs of the logs with published numbers, if a0 and a60 were replayed."""
-    for study in logs:
-        replayed = {replay for _, replay in study.replays}
-        if study.log in PUBLISHED["logs"] and replayed >= set(claims.FEEDBACK):
-            with suppress(MissingError):
-                yield session_graphs.build_graphs(study)
 
 
 def write_summary(runs: pd.DataFrame, counts: pd.DataFrame) -> str:
@@ -139,7 +153,7 @@ def _results(runs: pd.DataFrame) -> Iterator[str]:
         yield TEXTS["result" if first != last else "one_result"].format(**texts, waits=waits)
 
 
-def describe_digits(counts: pd.DataFrame, *, of_paper: bool = True) -> Iterator[str]:
+def describe_digits(counts: pd.DataFrame) -> Iterator[str]:
     """Yield for each log how many rows have all printed digits, and why the others differ."""
     for (log, size), of_log in counts.groupby(["log", "size"], sort=False) if len(counts) else ():
         texts = [
@@ -151,7 +165,7 @@ def describe_digits(counts: pd.DataFrame, *, of_paper: bool = True) -> Iterator[
             for row in rows(of_log)
         ]
         yield TEXTS["digits"].format(log=log, size=size, rows=listed(texts))
-        known = tables.find_differences(str(log), str(size)) if of_paper else {}
+        known = tables.find_differences(str(log), str(size))
         if known and (of_log["equal_rows"] < of_log["rows"]).any():
             yield tables.escape_stars(known["others"])
 

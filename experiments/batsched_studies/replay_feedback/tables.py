@@ -150,6 +150,21 @@ def group_by_log(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataF
         yield (str(log), str(size)), of_log
 
 
+def group_drawn(runs: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each log, with its runs that figures and claims are about: one of each kind.
+
+    They have the requested job sizes and the given order of simultaneous events, if there are
+    others too. Resampled logs are left out.
+    """
+    if runs.empty:
+        return
+    runs = read(runs)
+    for log, of_log in runs[runs[DRAWN].isna()].groupby("log"):
+        size = "requested" if "requested" in set(of_log["size"]) else of_log["size"].iloc[0]
+        drawn = of_log[of_log["size"] == size]
+        yield str(log), drawn.drop_duplicates(["infrastructure", "replay", "first"])
+
+
 def list_cells(runs: pd.DataFrame, metrics: Iterable[str]) -> Iterator[Cell]:
     """Yield the cells for runs of one log and size, run by run in the paper's order.
 
@@ -253,11 +268,46 @@ def group_rows(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Ce
         yield key, list(row)
 
 
-def make_tables(cells: Iterable[Cell], *, of_paper: bool = True) -> Iterator[Table | None]:
-    """Yield Tables 1 and 2 for each log and size, with simulated and published values.
+def list_kinds(runs: pd.DataFrame) -> Iterator[tuple[tuple[str, str], dict[str, list[Cell]]]]:
+    """Yield each log and size with the cells of Table 1 of each kind of EASY, by policy.
 
-    With ``of_paper``, the policies are those of the paper, so the causes of differences are known.
+    Nothing for the policies of the paper alone, which are in its tables.
     """
+    if is_of_paper(runs):
+        return
+    for place, of_log in group_by_log(read(runs)):
+        metrics = PUBLISHED["table1"]["metrics"]
+        by_kind = of_log.groupby("scheduler", sort=False)
+        yield place, {str(kind): list(list_cells(of, metrics)) for kind, of in by_kind}
+
+
+def is_of_paper(runs: pd.DataFrame) -> bool:
+    """Return whether the policies are those of the paper."""
+    return "scheduler" not in runs or set(runs["scheduler"]) <= {"easy", "fcfs"}
+
+
+def make_kinds_tables(runs: pd.DataFrame) -> Iterator[Table | None]:
+    """Yield a table of the values under each kind of EASY, for each log and size."""
+    for (log, size), kinds in list_kinds(runs):
+        shown = [*kit.columns("infrastructure", "replay", "quantity")]
+        shown += [Column(kind, f"`{kind}`", 2, "ours") for kind in kinds]
+        shown.append(Column("published", "paper", 2, "published"))
+        lines: dict[Any, dict[str, Any]] = {}
+        marks = []
+        for kind, cells in kinds.items():
+            for cell in cells:
+                key = cell.infrastructure, cell.replay, cell.metric
+                line = lines.setdefault(key, cell.labels | {"published": cell.published})
+                line[kind] = cell.ours
+                if cell.equal:
+                    marks.append((list(lines).index(key), kind))
+        name = kit.slug("kinds", log, size)
+        where = f"({log}, {size} sizes)"
+        yield TEXTS.table("kinds", list(lines.values()), name, marks, shown, where=where)
+
+
+def make_tables(cells: Iterable[Cell]) -> Iterator[Table | None]:
+    """Yield Tables 1 and 2 for each log and size, with simulated and published values."""
     for (name, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
         lines = list(group_rows(of_table))
         in_table = [cell for _, row in lines for cell in row]
@@ -274,7 +324,7 @@ def make_tables(cells: Iterable[Cell], *, of_paper: bool = True) -> Iterator[Tab
                 if runs > 1
                 else Column(f"{metric}_difference", f"{short}: here - paper", 2, "difference")
             ]
-        rows = [_row(*line, of_paper=of_paper) for line in lines]
+        rows = [_row(*line) for line in lines]
         if any("why" in row for row in rows):
             shown.append(Column("why", "why the row differs"))
         about = [TEXTS["tables" if compared else "unpublished"]]
@@ -309,9 +359,9 @@ def _find_cause(run: tuple[str, str], cells: list[Cell]) -> str:
     return str(special if in_table else known["rigid" if run[1] == "rigid" else "feedback"])
 
 
-def _row(run: tuple[str, str], cells: list[Cell], *, of_paper: bool) -> dict[str, Any]:
+def _row(run: tuple[str, str], cells: list[Cell]) -> dict[str, Any]:
     row: dict[str, Any] = {"infrastructure": run[0], "replay": run[1]}
-    if of_paper and (cause := _find_cause(run, cells)):
+    if cause := _find_cause(run, cells):
         row["why"] = cause
     for cell in cells:
         row[cell.metric] = cell.ours

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from math import inf
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from batsched_py.model.user_model import EndedJob
-from batsched_py.options.option_values import boolean
+from batsched_py.options.option_values import boolean, one_of
+from batsched_py.protocol.batsim_jobs_columns import REJECTED
 from batsched_py.workload import Workload, WorkloadJob
 from batsched_py.workload.workload import ORIGINAL_SUBMISSION
 from batsched_users.behaviour.random_streams import Seed
@@ -20,6 +22,15 @@ from batsched_users.resampling.user_pools import EDGE_WEEKS, LONG_WEEKS
 from batsched_users.sessions.delimitation import Delimitation, Session, Sessions, partition
 from batsched_users.sessions.feedback_engine import make_submission, rank_jobs
 from batsched_users.sessions.session_graph import SessionGraph, build_graph
+
+Rejected = Annotated[
+    Literal["at_once", "next_event"],
+    Meta(
+        title="When a user notices a rejection: ``at_once``, or at the ``next_event``, which is an "
+        "end or a submission of any job."
+    ),
+]
+"""The type of the option ``rejected``, with its help."""
 
 
 class _Replayed(msgspec.Struct, eq=False):
@@ -42,7 +53,8 @@ class ThinkTimeFeedback:
 
     The recorded sessions of each user form a graph. A session starts when the last jobs of all its
     predecessors have ended, plus the recorded think times (the latest sum counts). A rejected job
-    ends at once. Inside a session, jobs keep their recorded distances.
+    ends at once; or at the next event, as Batsim does not report rejections. Inside a session, jobs
+    keep their recorded distances.
 
     With ``resampled``, users come from a log that the model ``resampled`` draws with the same seed
     and options; each job keeps its recorded wait.
@@ -62,6 +74,7 @@ class ThinkTimeFeedback:
         workload: Workload,
         *,
         sessions: Sessions = "arrival:60",
+        rejected: Rejected = "at_once",
         resampled: bool = False,
         weeks: Weeks | None = None,
         begin: Begin = "active",
@@ -86,6 +99,9 @@ class ThinkTimeFeedback:
                 edge_weeks=edge_weeks,
                 seed=seed,
             )
+        self._notice_at_once = one_of("rejected", rejected, Rejected) == "at_once"
+        self._unnoticed: list[tuple[float, _Replayed]] = []
+        """When jobs were rejected, and their sessions, until their users notice."""
         self.profiles = workload.profiles
         self._due: list[tuple[float, int, WorkloadJob, _Replayed]] = []
         # time, rank, job, its session
@@ -113,6 +129,8 @@ class ThinkTimeFeedback:
 
     def jobs_to_submit(self, now: float) -> Iterable[WorkloadJob]:
         """Return the jobs due by ``now``, simultaneous ones in log order."""
+        if self._unnoticed and self._unnoticed[0][0] < now:
+            self._notice_all(now)
         due = self._due
         jobs = []
         while due and due[0][0] <= now:
@@ -127,6 +145,21 @@ class ThinkTimeFeedback:
     def job_ended(self, now: float, job: EndedJob, state: str) -> None:
         """Start the sessions that waited for this job: the last one of their last predecessor."""
         replay = self._session_of.pop(job.submitted.id)
+        if state == REJECTED and not self._notice_at_once:
+            self._unnoticed.append((now, replay))
+            if self._due or self._session_of:  # else there is no further event
+                return
+        else:
+            self._end(replay, now)
+        self._notice_all(now)
+
+    def _notice_all(self, now: float) -> None:
+        unnoticed, self._unnoticed = self._unnoticed, []
+        for _, replay in unnoticed:
+            self._end(replay, now)
+
+    def _end(self, replay: _Replayed, now: float) -> None:
+        """End a job of a session, and the session if it was the last one."""
         replay.unfinished -= 1
         if replay.unfinished:
             return
