@@ -169,39 +169,35 @@ def _of_spreads(
 
 EXTREMES = {"xix": "resampled", "xx": "tbuos"}
 """The replay of the claims on printed ratios of the largest to the smallest mean wait."""
-HUNDRED = 100
-"""The number of seeds of the printed ratios: of fewer, the ratio is smaller."""
+SEEDS = 100
+"""The number of seeds of the thesis: of fewer, extremes are nearer to each other."""
+LONGEST_WAIT = 8 * HOUR
 
 
 def _of_extremes(number: str, title: str, spreads: pd.DataFrame) -> Iterator[Verdict]:
     """Judge whether the largest over the smallest wait is as printed, as far as chance allows."""
-    for row in _all_runs(spreads, EXTREMES[number], "easy"):
-        if row.thesis is None or isnan(row.thesis):
-            continue
-        apart, reach = abs(np.log(row.ratio / row.thesis)), compute_reach(row.spread)
-        effect = f"{row.ratio:.2f}, printed {row.thesis:.2f}: a factor of {np.exp(apart):.2f}"
-        effect += f", by chance up to {np.exp(reach):.2f}; {row.seeds} seeds"
-        holds = apart <= reach if row.seeds >= HUNDRED else None
-        yield Verdict(title, holds, "", row.log, effect, _find_interpretation(number, [row.nodes]))
+    for row in _with_easy(spreads, EXTREMES[number]):
+        if row.thesis and not isnan(row.thesis):
+            apart, reach = abs(np.log(row.ratio / row.thesis)), compute_reach(row.spread)
+            effect = f"{row.ratio:.2f}, printed {row.thesis:.2f}: a factor of {np.exp(apart):.2f}"
+            effect += f", by chance up to {np.exp(reach):.2f}; {row.seeds} seeds"
+            reading = _find_interpretation(number, [row.nodes])
+            yield Verdict(title, bool(apart <= reach), "", row.log, effect, reading)
 
 
 def _of_longest(title: str, spreads: pd.DataFrame) -> Iterator[Verdict]:
-    """Judge whether no run of TBUOS has a mean wait above 8 h; few runs can only contradict it."""
-    for row in _all_runs(spreads, "tbuos", "easy"):
-        holds = row.most <= LONGEST_WAIT and (row.seeds >= HUNDRED or None)
-        effect = (
-            f"{row.least / HOUR:.1f} to {row.most / HOUR:.1f} h, median {row.median / HOUR:.1f} h"
-        )
+    """Judge whether no run of TBUOS has a mean wait above 8 h."""
+    for row in _with_easy(spreads, "tbuos"):
+        least, median, most = (hours / HOUR for hours in (row.least, row.median, row.most))
+        effect = f"{least:.1f} to {most:.1f} h, median {median:.1f} h, {row.seeds} seeds"
         reading = _find_interpretation("xvii", [row.nodes])
-        yield Verdict(title, holds, "", row.log, f"{effect}, {row.seeds} seeds", reading)
+        yield Verdict(title, row.most <= LONGEST_WAIT, "", row.log, effect, reading)
 
 
-LONGEST_WAIT = 8 * HOUR
-
-
-def _all_runs(spreads: pd.DataFrame, replay: str, system: str) -> Iterator[Any]:
+def _with_easy(spreads: pd.DataFrame, replay: str) -> Iterator[Any]:
+    """Yield how the waits of all runs of a replay with EASY vary, with enough seeds."""
     for row in rows(spreads) if len(spreads) else ():
-        if (row.replay, row.system, row.which) == (replay, system, "all"):
+        if (row.replay, row.system, row.which) == (replay, "easy", "all") and row.seeds >= SEEDS:
             yield row
 
 
