@@ -74,19 +74,19 @@ def draw_replay_feedback() -> Any:
 def draw_dynamic_think_times() -> Any:
     """Draw the medians relative to the paper's under each interpretation of its text."""
     rows = read_numbers("dynamic_think_times", "interpretations")
-    rows["of"] = rows["reading"] + " (" + rows["measured"] + ")"
+    rows = rows[rows["measured"] == "weeks 2 to 9"]
     names = {"work": "workload", "awrt": "AWRT", "art": "ART", "awt": "AWT"}
-    rows = rows.rename(columns=names).melt(["of"], list(names.values()), "metric", "ratio")
+    rows = rows.rename(columns=names).melt(["reading"], list(names.values()), "metric", "ratio")
     ratio = alt.X(
         "ratio:Q",
-        title="this program / paper (geometric mean over eight cases, logarithmic)",
+        title="this program / paper (geometric mean over the cases, logarithmic)",
         scale=alt.Scale(type="log", domain=[0.2, 1.5], nice=False),
         axis=alt.Axis(values=[0.2, 0.3, 0.5, 0.7, 1, 1.4], format=".1f"),
     )
     points = alt.Chart(rows).mark_point(filled=True, size=70, opacity=1)
     points = points.encode(
         x=ratio,
-        y=alt.Y("of:N", title=None, sort=None, axis=alt.Axis(labelLimit=400)),
+        y=alt.Y("reading:N", title=None, sort=None, axis=alt.Axis(labelLimit=400)),
         color=alt.Color("metric:N", title=None, sort=None),
         shape=alt.Shape("metric:N", title=None, sort=None, scale=alt.Scale(range=list(SHAPES[:4]))),
     )

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from batsched_py import simulate
+from batsched_py import load_workload, simulate
+from batsched_py.campaign.campaign_file import find_campaign, read_campaign
+from batsched_py.workload.conversion_rules import make_rules
 from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.resampling import claims, loads, measures, parts
 from batsched_studies.resampling.report import report
+from batsched_users.resampling.user_pools import make_pools
+from batsched_users.sessions.delimitation import Delimitation
+from batsched_users.sessions.feedback_engine import SESSIONS
 from helpers.made_up_campaign import MadeUpCampaign
 
 DS, HPC2N, BLUE, CTC = (
@@ -91,6 +97,39 @@ def test_places_are_those_printed(
 ) -> None:
     rows = [*variants(log=log), run("recorded", 0, log, **{column: value})]
     assert verdicts(rows).get((key, log)) is holds
+
+
+def test_the_log_is_placed_among_variants_of_each_kind() -> None:
+    """Users who begin anywhere wait as in the log, the others longer."""
+    even = [
+        row | {"workload": "even variants", "mean_waiting_time": 3600 * factor}
+        for row, factor in zip(variants(log=CTC), SPREAD, strict=True)
+    ]
+    late = [row | {"mean_waiting_time": 7200.0} for row in variants(log=CTC)]
+    of_claims = report(MadeUpCampaign([*late, *even, run("recorded", 0, CTC)])).verdicts
+    by_kind = {
+        of.reading.rpartition("; ")[2]: of.holds
+        for of in of_claims
+        if of.claim.startswith("Waits of variants are around")
+    }
+    assert by_kind == {"begin active": False, "begin anywhere": True}
+
+
+@pytest.mark.parametrize(
+    ("log", "printed"), [("KTH-SP2-1996-2", (66, 2_349)), ("LANL-CM5-1994-4.1-cln", (37, 1_727))]
+)
+def test_temporary_users_of_the_campaigns_are_those_of_the_thesis(
+    shared: Path, log: str, printed: tuple[int, int]
+) -> None:
+    swf = find_log(log, [shared / "swf"])
+    for name in ("resampling/intervals", "tbuos_ups/ratios"):
+        runs = [run.settings for run in read_campaign(find_campaign(name)).runs]
+        drawing = [run for run in runs if run.log == log and run.users != "rigid"]
+        (edge,) = {run.user_options["edge_weeks"] for run in drawing}
+        workload = load_workload(swf, make_rules(drawing[0].rules, walltime="requested"))
+        pools = make_pools(workload.jobs, Delimitation.parse(SESSIONS), edge_weeks=edge)
+        nb_jobs = sum(len(batch.jobs) for trace in pools.temporary for batch in trace.batches)
+        assert (len(pools.temporary), nb_jobs) == printed
 
 
 # More and fewer users ---------------------------------------------------------------------------

@@ -19,11 +19,11 @@ from batsched_py.workload.logs.log_archive import find_log
 from batsched_studies.tbuos_ups import PUBLISHED, claims, measures, verdicts
 from batsched_studies.tbuos_ups import waits as waited
 from batsched_studies.tbuos_ups.report import report
-from helpers.made_up_campaign import MadeUpCampaign, holds
+from helpers.made_up_campaign import MadeUpCampaign, holds, table_of
 
 KTH = "KTH-SP2-1996-2.1-cln"
 CTC = "CTC-SP2-1996-3.1-cln"
-NUMBERS = ["i", "ii", "iii", "iv", "v", "v, open", "vi", "vii", "viii", "ix", "x", "xi"]
+NUMBERS = list(PUBLISHED["claims"])
 HALF, FULL = "ups load 0.5", "ups load 1"
 
 
@@ -32,7 +32,9 @@ def made(replay: str, system: str, seed: int = 1, log: str = KTH, **values: Any)
     row |= {"throughput_to_last_submission": 1.0, "mean_waiting_time": 60.0}
     row |= {"mean_activity_length": 86_400.0, "backlog_growth": 0.0, "mean_queue_length": 1.0}
     row |= {"active_weeks_per_user": 3.0, "mean_session_length_arrival_60": 600.0}
-    row |= {"queue_above_0": 0.5, "queue_above_1": 0.25}
+    row |= {"queue_above_0": 0.5, "queue_above_1": 0.25, "queue_above_100": 0.01}
+    row |= {"longest_wait": 600.0, "user_wait_50": 60.0, "user_wait_90": 90.0}
+    row |= {"week_cycle": 0.3, "week_apart": 0.2, "share_in_slots": 0.2}
     return row | {"utilisation_to_last_submission": 0.5} | values
 
 
@@ -51,13 +53,7 @@ def effects(rows: list[dict[str, Any]], claim: str, metric: str = "throughput") 
 
 
 def all_verdicts(rows: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
-    runs = claims.read(pd.DataFrame(rows))
-    found = verdicts.judge_claims(
-        claims.compare_systems(runs),
-        waited.compute_spreads(runs),
-        waited.compare_spreads(runs),
-        waited.compute_waits(runs),
-    )
+    found = verdicts.judge_claims(claims.read(pd.DataFrame(rows)))
     return {(verdict.claim[1:].partition(")")[0], verdict.log): verdict for verdict in found}
 
 
@@ -258,16 +254,23 @@ def test_orderings_of_the_waits_are_those_printed(
 
 def all_claims() -> list[dict[str, Any]]:
     """Return runs with which all claims hold, on logs found by their paths."""
-    rows = waits("resampled", 6.0, 30) + waits("tbuos", 2.0, 30)
-    for row in rows[30:]:
+    rows = waits("resampled", 6.0, 100) + waits("tbuos", 2.0, 100)
+    for row in rows[100:]:
         row |= {"active_weeks_per_user": 4.0, "mean_session_length_arrival_60": 500.0}
     more = {"fcfs": 0.8, "ups load 0": 1.0, HALF: 1.1, FULL: 1.2, "easy twice": 1.3}
     for system, value in (more | {"ups recency 0.5": 1.0, "ups recency 1": 1.1}).items():
-        rows += throughput("tbuos", system, [value] * 5)
+        late = {"mean_waiting_time": 150.0, "longest_wait": 900.0} if system == FULL else {}
+        rows += throughput("tbuos", system, [value] * 5, **late)
         rows += [made("resampled", system, seed) for seed in range(5)]
-    rows += [made("fluid", "easy", seed, mean_waiting_time=50.0) for seed in range(5)]
-    rows += [made("fluid", "fcfs", seed, mean_activity_length=1e5) for seed in range(5)]
-    rows += [made("rigid", "easy")]
+    for seed in range(5):
+        rows.append(made("fluid", "easy", seed, mean_waiting_time=50.0, week_apart=0.1))
+        rows.append(made("fluid", "fcfs", seed, mean_activity_length=1e5))
+        spikes = {"week_apart": 0.5, "share_in_slots": 0.4, "mean_waiting_time": 80.0}
+        rows.append(made("distribution", "easy", seed, **spikes))
+    rows.append(made("adjusted", "easy", week_cycle=0.2, week_apart=0.4, mean_waiting_time=59.0))
+    of_log = {"throughput_to_last_submission": 0.9, "mean_queue_length": 2.0}
+    rows.append(made("rigid", "easy", **of_log))
+    rows.append(made("rigid", "fcfs", queue_above_100=0.5, **of_log))
     rows += throughput("tbuos", "easy 336", [1.0] * 5, log=CTC)
     rows += throughput("tbuos", "easy 430", [1.1, 1.2, 1.1, 1.2, 1.1], log=CTC)
     rows += [made("rigid", system, log=CTC) for system in ("easy 336", "easy 430")]
@@ -276,6 +279,50 @@ def all_claims() -> list[dict[str, Any]]:
         if trace in SIX and log != KTH:
             rows += strict_and_usual(log, 60.0, 61.0)
     return [row | {"log": f"/logs/{row['log']}.swf.gz"} for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("number", "replay", "system", "values"),
+    [
+        ("xii", "rigid", "easy", {"throughput_to_last_submission": 1.1}),
+        ("xiii", "tbuos", FULL, {"mean_waiting_time": 90.0}),
+        ("xiv", "tbuos", HALF, {"longest_wait": 1000.0}),
+        ("xv", "rigid", "easy", {"mean_queue_length": 0.5}),
+        ("xvi", "rigid", "fcfs", {"queue_above_100": 0.05}),
+        ("xvi", "fluid", "fcfs", {"queue_above_100": 0.03}),
+        ("xviii", "adjusted", "easy", {"week_cycle": 0.35}),
+        ("xviii", "distribution", "easy", {"share_in_slots": 0.1}),
+    ],
+)
+def test_one_case_against_it_and_a_claim_does_not_hold(
+    number: str, replay: str, system: str, values: dict[str, float]
+) -> None:
+    rows = [row | {"log": KTH} for row in all_claims() if f"/{KTH}." in row["log"]]
+    place = replay, system
+    changed = [row | values if (row["replay"], row["system"]) == place else row for row in rows]
+    assert verdict(changed, number) is False
+
+
+def test_a_run_with_a_wait_above_8_hours() -> None:
+    rows = waits("tbuos", 2.0, 100)
+    assert verdict(rows, "xvii") is True
+    assert ("xvii", KTH) not in all_verdicts(rows[1:])
+    late = made("tbuos", "easy", mean_waiting_time=8.1 * 3600)
+    assert verdict([*rows[1:], late], "xvii") is False
+
+
+def test_each_interpretation_is_judged() -> None:
+    """Of 100 seeds, the open waits vary as printed (6.59) if users begin anywhere."""
+    rows = waits("resampled", 2.0, 100) + waits("resampled anywhere", 6.0, 100)
+    rows += waits("tbuos", 2.0, 100)
+    found = report(MadeUpCampaign(rows))
+    extremes = [of for of in found.verdicts if of.claim.startswith(("(xix)", "(xx)"))]
+    by_choice = {of.reading.rpartition("; ")[2]: of.holds for of in extremes}
+    assert by_choice == {"begin active": False, "begin anywhere": True, **by_choice}
+    assert len(extremes) == 3  # TBUOS does not depend on where open users begin
+    table = table_of(found, "choices").frame.set_index("claim")
+    (row,) = (table.loc[claim] for claim in table.index if claim.startswith("(xix)"))
+    assert (row["choice_0"], row["choice_1"]) == ("does not hold", "holds")
 
 
 def test_report_of_all_claims() -> None:
@@ -301,7 +348,10 @@ def test_queue_beside_the_mean_queue_length_of_a_simulation() -> None:
     assert sum(shares) == pytest.approx(jobs.sum() / np.ptp(ran.submit))
     measured = measures.measure(result)
     assert measured["queue_above_0"] == pytest.approx(shares[0])
-    assert list(measured.values()) == sorted(measured.values(), reverse=True)
+    queue = [measured[f"queue_above_{length}"] for length in measures.LENGTHS]
+    assert queue == sorted(queue, reverse=True)
+    assert measured["week_apart"] == 0 < measured["week_cycle"]  # rigid replay
+    assert 4 / 24 < measured["share_in_slots"] < 1
 
 
 # Short runs of the campaign file -----------------------------------------------------------------

@@ -10,6 +10,7 @@ import pandas as pd
 
 from batsched_py.report import Verdict, kit
 from batsched_py.report.kit import Interval, Quantity, Runs
+from batsched_studies.choices import Judged
 from batsched_studies.resampling import PUBLISHED, TEXTS, positions
 from batsched_studies.resampling.loads import BUSIEST_WEEK, FLURRY_METRICS
 from batsched_studies.resampling.parts import PARTS, compare_with_variants
@@ -32,6 +33,18 @@ def read(frame: pd.DataFrame) -> Runs:
         return Runs(frame, (*positions.QUANTITIES, *further))
     named = frame.assign(log=frame["log"].map(kit.log_name))
     return Runs(named[named["workload"].isin(WORKLOADS)], (*positions.QUANTITIES, *further))
+
+
+def judge_choices(
+    place: pd.DataFrame, part: pd.DataFrame, sweep: pd.DataFrame, flurry: pd.DataFrame
+) -> Judged:
+    """Return the verdicts for each kind of variants: where long-term users begin."""
+    if place.empty:
+        return [({"begin": "active"}, judge_claims(place, part, sweep, flurry))]
+    return [
+        ({"begin": positions.KINDS[str(kind)]}, judge_claims(of_kind, part, sweep, flurry))
+        for kind, of_kind in place.groupby("kind", sort=False)
+    ]
 
 
 def judge_claims(
@@ -61,7 +74,7 @@ def judge_claims(
 
 def _original(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
     """Yield whether the log is in the range of its variants; None if outside of too few."""
-    for log, of_log in place[place["kind"] == positions.KINDS[0]].groupby("log", sort=False):
+    for log, of_log in place.groupby("log", sort=False):
         shares = "; ".join(f"{row.metric} {_below(row)}" for row in kit.rows(of_log))
         outside = of_log[of_log["outside"]]
         holds: bool | None = True
@@ -102,7 +115,7 @@ def _printed_places(key: str, place: pd.DataFrame) -> Iterator[Verdict]:
 
 
 def _of_metric(place: pd.DataFrame, metric: str) -> pd.DataFrame:
-    return place[(place["metric"] == metric) & (place["kind"] == positions.KINDS[0])]
+    return place[place["metric"] == metric]
 
 
 def _placed(key: str, holds: bool | None, row: Any, printed: str = "") -> Verdict:

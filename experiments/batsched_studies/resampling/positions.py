@@ -25,8 +25,8 @@ QUANTITIES = tuple(
 """The metrics that the thesis shows; it gives no bound of its slowdown; here it is 10 s."""
 EDGE = 0.025
 """A log with less than this share of the variants on one side is at the end of their range."""
-KINDS = ("variants", "even variants")
-"""Long-term users begin while they are active, as in the thesis, or anywhere in their round."""
+KINDS = {"variants": "active", "even variants": "anywhere"}
+"""Where long-term users begin: while they are active, or anywhere in their round."""
 INSIDE, LOWER, HIGHER, LARGER, OPEN = "inside", "lower", "higher", "larger", "open"
 AMONG: dict[str, Callable[[Interval], bool | None]] = {
     INSIDE: lambda below: below.within(EDGE, 1 - EDGE),

@@ -13,8 +13,9 @@ from batsched_py.report import CampaignResults, Figure, Part, Report, Table
 from batsched_py.report.kit import Runs, inline_data, intervals, numbers, rows
 from batsched_py.support import palette
 from batsched_py.support.statistics import finite
+from batsched_studies.choices import make_choice_table, merge_verdicts
 from batsched_studies.resampling import TEXTS
-from batsched_studies.resampling.claims import judge_claims, read
+from batsched_studies.resampling.claims import judge_choices, read
 from batsched_studies.resampling.loads import FLURRY_METRICS, HOURS, list_flurries, list_loads
 from batsched_studies.resampling.parts import MARGINALS, PARTS, compare_parts
 from batsched_studies.resampling.positions import (
@@ -33,14 +34,18 @@ def report(results: CampaignResults) -> Report:
     runs = read(results.runs)
     found = place_logs(runs), list_loads(runs), list_flurries(runs), compare_parts(results, runs)
     place, swept, flurry, part = map(pd.DataFrame, found)
+    judged = judge_choices(place, part, swept, flurry)
     sections: dict[str, list[Part | None]] = {
-        "The log among its variants": [_positions(place), *draw_histograms(runs, place)],
+        "The log among its variants": [
+            make_choice_table(TEXTS, judged),
+            _positions(place),
+            *draw_histograms(runs, place),
+        ],
         "Longer": [_parts(part)],
         "More and fewer users": [_sweep(swept), draw_stable_shares(swept), draw_hours(runs)],
         "Flurries": [_flurries(flurry), draw_flurry_ratios(flurry)],
     }
-    of_claims = judge_claims(place, part, swept, flurry)
-    return TEXTS.report(sections.items(), of_claims, TEXTS["summary"])
+    return TEXTS.report(sections.items(), merge_verdicts(judged), TEXTS["summary"])
 
 
 def _positions(place: pd.DataFrame) -> Table | None:
@@ -53,6 +58,7 @@ def _positions(place: pd.DataFrame) -> Table | None:
             f"{share}_percent": 100 * place[share] for share in ("below", "below_low", "below_high")
         },
         place=place["where"].map(ABOUT),
+        begin=place["kind"].map(KINDS),
     )
     marks = [
         (at, "place") for at, at_end in enumerate(place["where"].isin((LOWER, HIGHER))) if at_end
@@ -101,9 +107,9 @@ def draw_histograms(runs: Runs, place: pd.DataFrame) -> Iterator[Figure | None]:
     """Yield for each metric a figure of its distribution over the variants of each log."""
     for quantity in QUANTITIES if len(place) else ():
         bars: list[dict[str, Any]] = []
-        of_metric = place[(place["metric"] == quantity.name) & (place["kind"] == KINDS[0])]
+        of_metric = place[(place["metric"] == quantity.name) & (place["kind"] == "variants")]
         for row in rows(of_metric):
-            variants = select_plain_runs(runs.where(log=row.log, workload=KINDS[0]))
+            variants = select_plain_runs(runs.where(log=row.log, workload="variants"))
             shares, edges = np.histogram(finite(variants.values(quantity.name)), BINS)
             bars += [
                 {"log": row.log, "from": low, "to": high, "share": share, "recorded": row.recorded}

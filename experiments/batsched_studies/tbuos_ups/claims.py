@@ -16,13 +16,18 @@ import pandas as pd
 
 from batsched_py.metrics import saturated
 from batsched_py.report.kit import SEED, Interval, Runs, cells, log_name, paired, paired_ratio
+from batsched_studies.choices import Choice
 from batsched_studies.tbuos_ups import PUBLISHED
 
-OPEN = ("rigid", "resampled")
+BEGINS = {"active": "resampled", "anywhere": "resampled anywhere"}
+"""Where long-term users of open resampling begin: while active, or anywhere in their round."""
+REGENERATIONS = {"gap": "tbuos", "none": "tbuos none"}
+"""When long-term users of TBUOS begin anew: after a gap as in open resampling, or at once."""
+OPEN = ("rigid", *BEGINS.values())
 DRAW_NOTHING = {"rigid", "adjusted"}
 """These users have no randomness: their only run is certain."""
 FEEDBACK = ("adjusted", "distribution", "fluid", "fluid 5")
-TBUOS = ("tbuos",)
+TBUOS = tuple(REGENERATIONS.values())
 REPLAYS = (*OPEN, *FEEDBACK, *TBUOS)
 LOAD, RECENCY = (
     tuple(f"ups {rank} {a_user}" for a_user in ("0", "0.2", "0.5", "0.8", "1"))
@@ -38,6 +43,9 @@ JOBS = "nb_jobs"
 WAIT = "mean_waiting_time"
 WEEKS = "active_weeks_per_user"
 SESSION = "mean_session_length_arrival_60"
+QUEUE = "mean_queue_length"
+LONGEST = "longest_wait"
+CYCLE, APART, SLOTS = "week_cycle", "week_apart", "share_in_slots"
 
 SAME, EQUAL, DIFFERENT, GREATER, NOT_LESS = "same", "equal", "different", "greater", "not less"
 TOLERANCE = 0.02
@@ -49,6 +57,12 @@ NAMES = {
     JOBS: "jobs submitted",
     WEEKS: "active weeks per user",
     SESSION: "session length",
+    WAIT: "mean wait",
+    QUEUE: "waiting jobs",
+    LONGEST: "longest wait",
+    CYCLE: "weekly cycle",
+    APART: "distance from the log's week",
+    SLOTS: "submissions in the slots",
 }
 
 
@@ -78,7 +92,7 @@ CLAIMS = (
     *(Claim("v", TBUOS, more, less, THROUGHPUT, NOT_LESS) for less, more in pairwise(LOAD[::2])),
     Claim("v", TBUOS, LOAD[-1], "easy", THROUGHPUT, GREATER),
     *(
-        Claim("v, open", ("resampled",), system, "easy", THROUGHPUT, EQUAL)
+        Claim("v, open", OPEN[1:], system, "easy", THROUGHPUT, EQUAL)
         for system in (*LOAD, *RECENCY)
     ),
     Claim("vi", TBUOS, "easy twice", "easy", THROUGHPUT, GREATER),
@@ -92,6 +106,15 @@ CLAIMS = (
     Claim("ix", OPEN, "easy 430", "easy 336", THROUGHPUT, EQUAL),
     Claim("x", TBUOS, "easy", "easy", WEEKS, GREATER, base_replay="resampled"),
     Claim("x", ("resampled",), "easy", "easy", SESSION, GREATER, base_replay="tbuos"),
+    Claim("xii", TBUOS, "easy", "easy", THROUGHPUT, GREATER, base_replay="rigid"),
+    Claim("xiii", TBUOS, LOAD[-1], "easy", WAIT, GREATER),
+    Claim("xiv", TBUOS, LOAD[-1], LOAD[2], LONGEST, GREATER),
+    Claim("xiv", TBUOS, LOAD[-1], "easy", LONGEST, GREATER),
+    Claim("xv", ("rigid",), "easy", "easy", QUEUE, GREATER, base_replay="fluid"),
+    Claim("xviii", ("rigid",), "easy", "easy", CYCLE, GREATER, base_replay="adjusted"),
+    Claim("xviii", ("adjusted",), "easy", "easy", APART, GREATER, base_replay="fluid"),
+    Claim("xviii", ("distribution",), "easy", "easy", APART, GREATER, base_replay="fluid"),
+    Claim("xviii", ("distribution",), "easy", "easy", SLOTS, GREATER, base_replay="rigid"),
 )
 TITLES: dict[str, str] = PUBLISHED["claims"]
 
@@ -117,6 +140,25 @@ def read(frame: pd.DataFrame) -> Runs:
             list(order), key=lambda column: column.map(order[str(column.name)].index), kind="stable"
         )
     )
+
+
+def list_choices(runs: Runs) -> Iterator[tuple[Choice, Runs]]:
+    """Yield the interpretations of open resampling and of TBUOS that were run, each with its runs.
+
+    In these, the replays are named ``resampled`` and ``tbuos`` whatever the interpretation.
+    """
+    there = runs.labels("replay") if runs else []
+    begins, regenerations = (
+        [value for value, name in names.items() if name in there] or list(names)[:1]
+        for names in (BEGINS, REGENERATIONS)
+    )
+    for begin, regeneration in product(begins, regenerations):
+        chosen = {BEGINS[begin]: "resampled", REGENERATIONS[regeneration]: "tbuos"}
+        others = {*BEGINS.values(), *REGENERATIONS.values()} - {*chosen}
+        named = runs.frame
+        if runs:
+            named = named[~named["replay"].isin(others)].replace({"replay": chosen})
+        yield {"begin": begin, "regeneration": regeneration}, Runs(named)
 
 
 def _systems(frame: pd.DataFrame) -> list[str]:
@@ -160,7 +202,7 @@ def compare_systems(runs: Runs) -> pd.DataFrame:
 def _effects(claim: Claim, runs: Runs, replay: str) -> Iterator[dict[str, Any]]:
     ours = runs.where(replay=replay, system=claim.system)
     base = runs.where(replay=claim.base_replay or replay, system=claim.base)
-    values, of_base = paired(ours.values(claim.metric), base.values(claim.metric))
+    values, of_base = _pair(ours.values(claim.metric), base.values(claim.metric), claim, replay)
     if not len(values):
         return
     place = {"log": runs.labels("log")[0], "replay": replay}
@@ -178,6 +220,18 @@ def _effects(claim: Claim, runs: Runs, replay: str) -> Iterator[dict[str, Any]]:
     if unstable.any() and not unstable.all():
         stable = _effect(claim.expected, is_certain, values[~unstable], of_base[~unstable])
         yield common | {"which": "stable", "saturated": 0} | stable
+
+
+def _pair(
+    ours: pd.Series[float], base: pd.Series[float], claim: Claim, replay: str
+) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Return pairs of equal seeds; the only run of users who draw nothing is in each pair."""
+    base_replay = claim.base_replay or replay
+    if len(ours) == 1 and replay in DRAW_NOTHING and base_replay not in DRAW_NOTHING:
+        ours = pd.Series(ours.iloc[0], base.index)
+    elif len(base) == 1 and base_replay in DRAW_NOTHING and replay not in DRAW_NOTHING:
+        base = pd.Series(base.iloc[0], ours.index)
+    return paired(ours, base)
 
 
 def _effect(

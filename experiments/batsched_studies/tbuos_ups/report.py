@@ -16,9 +16,10 @@ from batsched_py.report.formatting import WORDS
 from batsched_py.report.kit import Runs, cells, log_name, quantiles, rows, slug
 from batsched_py.support.statistics import SpreadTest, finite
 from batsched_py.units import DAY, HOUR, MINUTE
+from batsched_studies.choices import make_choice_table, merge_verdicts
 from batsched_studies.tbuos_ups import TEXTS, claims, figures
 from batsched_studies.tbuos_ups.claims import compare_systems, read
-from batsched_studies.tbuos_ups.verdicts import judge_claims
+from batsched_studies.tbuos_ups.verdicts import judge_choices
 from batsched_studies.tbuos_ups.waits import (
     SEEDS,
     SIDES,
@@ -34,14 +35,15 @@ def report(results: CampaignResults) -> Report:
     runs = read(results.runs)
     compared = compare_systems(runs)
     spread, varies, wait = compute_spreads(runs), compare_spreads(runs), compute_waits(runs)
-    parts = {
+    judged = judge_choices(runs)
+    parts: dict[str, Iterable[Part | None]] = {
+        "Interpretations": [make_choice_table(TEXTS, judged)],
         "Systems and users": make_level_tables(runs, _recorded(results)),
         "Comparisons": _comparisons(compared),
         "Compared with the thesis": _compare(spread, varies, wait),
         "Figures": figures.draw_figures(runs),
     }
-    of_claims = judge_claims(compared, spread, varies, wait)
-    return TEXTS.report(parts.items(), of_claims, TEXTS["summary"])
+    return TEXTS.report(parts.items(), merge_verdicts(judged), TEXTS["summary"])
 
 
 def _comparisons(compared: pd.DataFrame) -> Iterable[Part | None]:
@@ -78,6 +80,12 @@ LEVELS = {
     "weeks": claims.WEEKS,
     "session": claims.SESSION,
     "utilisation": "utilisation_to_last_submission",
+    "longest": claims.LONGEST,
+    "user_median": "user_wait_50",
+    "user_most": "user_wait_90",
+    "cycle": claims.CYCLE,
+    "apart": claims.APART,
+    "slots": claims.SLOTS,
 }
 """The means over the seeds in the tables, and their metrics (SI units), besides jobs."""
 
@@ -95,6 +103,8 @@ def compute_levels(runs: Runs, recorded: Mapping[str, float]) -> list[dict[str, 
         row["of_log"] = throughput.value / recorded[log] if log in recorded else None
         row |= {name: _mean(of_case, metric) for name, metric in LEVELS.items()}
         row |= {"wait_h": row["wait"] / HOUR, "activity_d": row["activity"] / DAY}
+        for name in ("longest", "user_median", "user_most"):
+            row[f"{name}_h"] = row[name] / HOUR
         of_cases.append(row | {"session_min": row["session"] / MINUTE})
     return of_cases
 
@@ -109,6 +119,8 @@ def make_level_tables(runs: Runs, recorded: Mapping[str, float]) -> Iterator[Tab
     of_cases = compute_levels(runs, recorded)
     yield TEXTS.table("systems", of_cases)
     yield TEXTS.table("users", of_cases)
+    yield TEXTS.table("fairness", [row for row in of_cases if row["longest"] > 0])
+    yield TEXTS.table("cycles", [row for row in of_cases if row["cycle"] > 0])
     yield TEXTS.table("warm_up", list(_warm_ups(runs)))
 
 

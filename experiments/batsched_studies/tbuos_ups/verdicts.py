@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from math import isnan
 from typing import Any
 
@@ -10,11 +11,31 @@ import numpy as np
 import pandas as pd
 
 from batsched_py.report import Verdict
-from batsched_py.report.kit import Interval, all_hold, deciding, from_cells, rows
-from batsched_py.support.statistics import SpreadTest
+from batsched_py.report.kit import Interval, Runs, all_hold, deciding, from_cells, rows
+from batsched_py.support.statistics import SpreadTest, finite
+from batsched_py.units import HOUR
+from batsched_studies.choices import Judged
 from batsched_studies.tbuos_ups import PUBLISHED
-from batsched_studies.tbuos_ups.claims import CLAIMS, DIFFERENT, GREATER, NAMES, TITLES, find_size
-from batsched_studies.tbuos_ups.waits import PAIRS, compare_easy, select_comparable, sign_test
+from batsched_studies.tbuos_ups.claims import (
+    CLAIMS,
+    DIFFERENT,
+    GREATER,
+    NAMES,
+    TITLES,
+    compare_systems,
+    find_size,
+    list_choices,
+)
+from batsched_studies.tbuos_ups.waits import (
+    PAIRS,
+    compare_easy,
+    compare_spreads,
+    compute_reach,
+    compute_spreads,
+    compute_waits,
+    select_comparable,
+    sign_test,
+)
 
 INTERPRETATIONS: dict[str, str] = PUBLISHED["interpretations"]
 """The interpretation of the thesis on which each verdict depends, and this study's limits."""
@@ -24,27 +45,34 @@ LEVEL = 0.05
 """The level of a test, below which an order is certain."""
 
 
-def judge_claims(
-    effects: pd.DataFrame,
-    spreads: pd.DataFrame,
-    calmer: Mapping[tuple[str, str], SpreadTest],
-    waits: pd.DataFrame,
-) -> list[Verdict]:
-    """Return a verdict for each claim and log with runs.
+def judge_choices(runs: Runs) -> Judged:
+    """Return the verdicts under each interpretation that was run."""
+    return [(choice, judge_claims(chosen)) for choice, chosen in list_choices(runs)]
+
+
+def judge_claims(runs: Runs) -> list[Verdict]:
+    """Return a verdict for each claim and log with runs, under one interpretation.
 
     A claim of several comparisons holds if all of them hold, and is inconclusive if one is.
     Saturated open runs do not count. The verdict is None if all runs are saturated, or if only one
     kind of a claim on changes and non-changes was run. A claim without runs has no log.
     """
+    effects, spreads, waits = compare_systems(runs), compute_spreads(runs), compute_waits(runs)
     verdicts: list[Verdict] = []
     for number, title in TITLES.items():
         claim = f"({number}) {title}"
         if number == "iv":
-            by_log = list(_of_spreads(claim, spreads, calmer))
+            by_log = list(_of_spreads(claim, spreads, compare_spreads(runs)))
         elif number == "viii":
             by_log = list(_of_waits(claim, waits))
         elif number == "xi":
             by_log = list(_of_strict(claim, waits))
+        elif number == "xvi":
+            by_log = list(_of_queues(claim, runs))
+        elif number == "xvii":
+            by_log = list(_of_longest(claim, spreads))
+        elif number in EXTREMES:
+            by_log = list(_of_extremes(number, claim, spreads))
         else:
             by_log = list(_of_effects(number, claim, effects[effects["claim"] == number]))
         verdicts += by_log or [Verdict(claim, None, "No run is about it.")]
@@ -137,6 +165,63 @@ def _of_spreads(
             f"{' and '.join(extremes)}."
         )
         yield Verdict(title, holds, evidence, log, effect, reading)
+
+
+EXTREMES = {"xix": "resampled", "xx": "tbuos"}
+"""The replay of the claims on printed ratios of the largest to the smallest mean wait."""
+SEEDS = 100
+"""The number of seeds of the thesis: of fewer, extremes are nearer to each other."""
+LONGEST_WAIT = 8 * HOUR
+
+
+def _of_extremes(number: str, title: str, spreads: pd.DataFrame) -> Iterator[Verdict]:
+    """Judge whether the largest over the smallest wait is as printed, as far as chance allows."""
+    for row in _with_easy(spreads, EXTREMES[number]):
+        if row.thesis and not isnan(row.thesis):
+            apart, reach = abs(np.log(row.ratio / row.thesis)), compute_reach(row.spread)
+            effect = f"{row.ratio:.2f}, printed {row.thesis:.2f}: a factor of {np.exp(apart):.2f}"
+            effect += f", by chance up to {np.exp(reach):.2f}; {row.seeds} seeds"
+            reading = _find_interpretation(number, [row.nodes])
+            yield Verdict(title, bool(apart <= reach), "", row.log, effect, reading)
+
+
+def _of_longest(title: str, spreads: pd.DataFrame) -> Iterator[Verdict]:
+    """Judge whether no run of TBUOS has a mean wait above 8 h."""
+    for row in _with_easy(spreads, "tbuos"):
+        least, median, most = (hours / HOUR for hours in (row.least, row.median, row.most))
+        effect = f"{least:.1f} to {most:.1f} h, median {median:.1f} h, {row.seeds} seeds"
+        reading = _find_interpretation("xvii", [row.nodes])
+        yield Verdict(title, row.most <= LONGEST_WAIT, "", row.log, effect, reading)
+
+
+def _with_easy(spreads: pd.DataFrame, replay: str) -> Iterator[Any]:
+    """Yield how the waits of all runs of a replay with EASY vary, with enough seeds."""
+    for row in rows(spreads) if len(spreads) else ():
+        if (row.replay, row.system, row.which) == (replay, "easy", "all") and row.seeds >= SEEDS:
+            yield row
+
+
+HUGE, OFTEN, HARDLY = "queue_above_100", 0.1, 0.02
+"""A huge queue, much of the time and hardly ever (shares of it); the last one is the thesis's."""
+
+
+def _of_queues(title: str, runs: Runs) -> Iterator[Verdict]:
+    """Judge whether huge queues are frequent with FCFS in open replay, and rare with fluid users.
+
+    Users who draw have at least five seeds, and the mean share of time counts.
+    """
+    for log in runs.labels("log") if HUGE in runs.frame else ():
+        of_log = {
+            f"{replay} {system}": runs.where(log=log, replay=replay, system=system)
+            for replay, system in product(("rigid", "fluid"), ("fcfs", "easy"))
+        }
+        shares = {name: finite(some.values(HUGE)).mean() for name, some in of_log.items() if some}
+        if len(shares) < len(of_log):
+            continue
+        hardly = max(shares["fluid fcfs"], shares["fluid easy"]) <= HARDLY
+        effect = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+        reading = _find_interpretation("xvi", of_log["rigid fcfs"].labels("nb_res"))
+        yield Verdict(title, shares["rigid fcfs"] > OFTEN and hardly, "", log, effect, reading)
 
 
 def _of_waits(title: str, waits: pd.DataFrame) -> Iterator[Verdict]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from math import comb, nan
+from math import comb, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,12 @@ def compute_spreads(runs: Runs) -> pd.DataFrame:
     """
     rows = []
     for (log, replay, system), of_case in runs.groups(*claims.CASE):
-        if replay not in PUBLISHED["ratios"] or system not in ("fcfs", *claims.EASY):
+        side = _SIDES.get(replay)
+        if side is None or system not in ("fcfs", *claims.EASY):
             continue
         comparable = system in claims.EASY and len(of_case) >= SEEDS
         trace = PUBLISHED["logs"].get(log) if comparable else None
-        thesis = find_published(PUBLISHED, "ratios", replay, trace)
+        thesis = find_published(PUBLISHED, "ratios", side, trace)
         waits, stable = of_case.values(claims.WAIT), ~claims.is_saturated(of_case)
         for which, some in (("all", waits), ("stable", waits[stable])):
             if len(some) > 1 and (which == "all" or len(some) < len(waits)):
@@ -45,6 +46,20 @@ def compute_spreads(runs: Runs) -> pd.DataFrame:
                 row["nodes"] = claims.find_size(of_case.labels("nb_res"))
                 rows.append(row | _spread(finite(some), thesis))
     return pd.DataFrame(rows)
+
+
+_SIDES = dict.fromkeys(claims.BEGINS.values(), "resampled")
+_SIDES |= dict.fromkeys(claims.REGENERATIONS.values(), "tbuos")
+"""The column of printed ratios by replay."""
+
+
+def compute_reach(spread: float) -> float:
+    """Return how far two largest over smallest of 100 waits each are apart by chance (logarithm).
+
+    It is the 95 % limit if the logarithms of waits are normal with standard deviation ``spread``:
+    the range of 100 normal numbers has a standard deviation of 0.605 (Tippett 1925).
+    """
+    return 1.96 * sqrt(2) * 0.605 * spread
 
 
 def _spread(waits: Floats, thesis: float | None) -> dict[str, Any]:
