@@ -110,29 +110,47 @@ _WEIGHTS: dict[str, PlanMetric] = {
 
 
 def make_plan_metric(
-    name: str, first_jobs: int | None = None, within: float | None = None
+    name: str,
+    first_jobs: int | None = None,
+    within: float | None = None,
+    sizes: tuple[int, int | None] = (1, None),
+    estimates: tuple[float, float | None] = (0.0, None),
 ) -> PlanMetric:
-    """Return the metric called ``name`` over all jobs of a plan, or over its first jobs.
+    """Return the metric called ``name`` over all jobs of a plan, or over some of them.
 
-    Only the ``first_jobs`` of the plan count, or the jobs planned to start ``within`` some hours;
-    plans then count different jobs, so sums become means, and a plan of which no job counts is
-    worse than any other. Jobs that cannot start in any plan never count.
+    Only jobs with these ``sizes`` and ``estimates`` (seconds; from, to; None: any) count, if they
+    are planned to start ``within`` some hours, and of these the ``first_jobs`` of the plan. Plans
+    may then count different jobs, so sums become means, and a plan of which no job counts is worse
+    than any other. Jobs that cannot start in any plan never count.
 
     Source of the restrictions: section 4.5, named there and not evaluated.
     """
     if first_jobs is not None and (type(first_jobs) is not int or first_jobs < 1):
         raise UsageError(f"first_jobs={first_jobs}: expected a number of jobs, at least 1")
     horizon = inf if within is None else HOUR * number("within", within, 0)
+    least, most = _range("size", 1, *sizes)
+    shortest, longest = _range("estimate", 0, *estimates)
     metric = PLAN_METRICS[one_of("metric", name, PLAN_METRICS)]
-    if first_jobs is None and horizon == inf:
-        return lambda plan, now: metric(plan.select_until(inf), now)
+    if first_jobs is None and (horizon, least, most, shortest, longest) == (inf, 1, inf, 0, inf):
+        return lambda plan, now: metric(plan.select(), now)
     weight = _WEIGHTS.get(name)
 
     def restricted(plan: Plan, now: float) -> float:
-        some = plan.select_until(now + horizon, first_jobs)
+        def counts(size: Any, estimate: Any, submit_time: Any, start: Any) -> Any:
+            of_job = (size >= least) & (size <= most)
+            return (
+                of_job & (estimate >= shortest) & (estimate <= longest) & (start <= now + horizon)
+            )
+
+        some = plan.select(counts, first_jobs)
         if not some:
             return inf
         total = 1 if weight is None else weight(some, now)
         return metric(some, now) / total if total else 0.0
 
     return restricted
+
+
+def _range(name: str, least: float, low: float, high: float | None) -> tuple[float, float]:
+    low = number(f"min_{name}", low, least)
+    return low, inf if high is None else number(f"max_{name}", high, low)

@@ -9,7 +9,6 @@ first months are known, and compared with their printed SLDwA.
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterator
 from itertools import product
@@ -19,6 +18,8 @@ import msgspec
 import numpy as np
 
 from batsched_py import simulate
+from batsched_py.files.csv_text import csv_of_rows
+from batsched_py.files.writers import write_whole
 from batsched_py.model.decisions import Decision, Start
 from batsched_py.model.job import Job
 from batsched_py.model.machine import Machine
@@ -55,7 +56,9 @@ def list_interpretations() -> list[Interpretation]:
     """Return all interpretations of the search, each once."""
     types = msgspec.structs.fields(Interpretation)
     values = [(True, False) if field.type is bool else field.type.__args__ for field in types]
-    return [made for made in map(Interpretation, *zip(*product(*values), strict=True)) if _differs(made)]
+    return [
+        made for made in map(Interpretation, *zip(*product(*values), strict=True)) if _differs(made)
+    ]
 
 
 def _differs(made: Interpretation) -> bool:
@@ -148,15 +151,10 @@ def search(log: str, made: Interpretation, decider: str) -> dict[str, Any]:
 
 def main(log: str, out: str) -> None:
     """Search with the advanced decider, and write a row per interpretation."""
-    with open(out, "w", newline="") as file:
-        writer = None
-        for made in list_interpretations():
-            row = search(log, made, "advanced")
-            writer = writer or csv.DictWriter(file, list(row))
-            if not file.tell():
-                writer.writeheader()
-            writer.writerow(row)
-            file.flush()
+    rows = []
+    for made in list_interpretations():
+        rows.append(search(log, made, "advanced"))
+        write_whole(out, csv_of_rows(rows[0], (row.values() for row in rows)))
 
 
 if __name__ == "__main__":
