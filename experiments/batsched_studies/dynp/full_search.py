@@ -30,7 +30,7 @@ from batsched_studies.dynp import PUBLISHED
 
 MONTHS = ("1998-05",)
 JOBS = 3500
-"""The first jobs of the log: those submitted in :data:`MONTHS`, and those that they compete with."""
+"""The first jobs of the log: those submitted in :data:`MONTHS`, and some that come later."""
 
 
 class Interpretation(msgspec.Struct, frozen=True):
@@ -111,7 +111,7 @@ class SearchedDynp(Dynp):
     def _plan_after(
         self, steps: list[int], now: float, queue: WaitingQueue, machine: Machine
     ) -> list[tuple[Job, float]]:
-        """Return the plan after steps that plan so many of the waiting jobs."""
+        """Return the starts due now by the plan after ``steps``, each of some waiting jobs."""
         planner = self.planner
         base, plan = planner.make_base(now, queue, machine), None
         for nb_planned in steps:

@@ -40,6 +40,17 @@ MEASURES = (
     *("sldwa_first_months", "jobs_until_table_4_4"),
     *("loss_mean", "loss_low", "loss_high", "loss_worst", "loss_steps", "loss_unsolved"),
 )
+RESTRICTIONS = {
+    "first_jobs": "first {}",
+    "within": "within {:g} h",
+    "min_size": "from {} processors",
+    "max_size": "up to {} processors",
+    "min_estimate": "from {:g} s",
+    "max_estimate": "up to {:g} s",
+    "every_jobs": "every {} jobs",
+    "every_hours": "every {:g} h",
+}
+"""Options of dynP that restrict the jobs that its metric counts, or its steps, in words."""
 VERSIONS = {"dynp_bounds": "by bounds", "dynp_clock": "by the clock"}
 """Versions of dynP without self-tuning, and how they choose the queue order."""
 
@@ -58,8 +69,9 @@ class Policy:
     metric: str = "ARTwW"
     slackness: float = 0
     legacy_fcfs_list_order: bool = False
-    first_jobs: int | None = None
-    within: float | None = None
+    subset: str = ""
+    """The jobs that dynP's metric counts, or the steps that are due, as in :data:`RESTRICTIONS`;
+    empty for all."""
 
     @property
     def key(self) -> str:
@@ -75,13 +87,6 @@ class Policy:
     def plain(self) -> bool:
         """Whether it minimises ARTwW of all jobs without slackness; also true of static ones."""
         return self.metric == "ARTwW" and self.slackness == 0 and not self.subset
-
-    @property
-    def subset(self) -> str:
-        """The jobs of a plan that dynP's metric is computed from; empty for all jobs."""
-        first = "" if self.first_jobs is None else f"first {self.first_jobs}"
-        within = "" if self.within is None else f"within {self.within:g} h"
-        return ", ".join(filter(None, (first, within)))
 
     @property
     def label(self) -> str:
@@ -214,7 +219,9 @@ def read_policy(run: Any) -> Policy | None:
     if run["scheduler"] != "dynp":
         return None
     names = {field.name for field in fields(Policy)} - {"order", "version"}
-    return Policy(**{name: value for name, value in options.items() if name in names})
+    restrictions = [RESTRICTIONS[at].format(options[at]) for at in RESTRICTIONS if at in options]
+    known = {name: value for name, value in options.items() if name in names}
+    return Policy(**known, subset=", ".join(restrictions))
 
 
 def group_by_month(

@@ -12,7 +12,6 @@ from itertools import chain
 from batsched_py.report.kit import in_column as _printed
 from batsched_py.report.kit import rows
 from batsched_studies.dynp import PUBLISHED
-from batsched_studies.dynp.load import STATIC
 from batsched_studies.dynp.measures import CASES, MeasuredRun
 
 GAIN = "gain on best static"
