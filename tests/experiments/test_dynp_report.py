@@ -6,6 +6,7 @@ The runs are made up: three jobs, or a few months with one job each; metrics are
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -33,10 +34,12 @@ class FakeResults(MadeUpCampaign):
             }
             for run in runs
         ]
-        super().__init__([run | {"folder": n} for n, run in enumerate(runs)])
+        super().__init__([run | {"folder": f"{n}"} for n, run in enumerate(runs)])
+
+    out = Path()
 
     def settings(self, run: Any) -> dict[str, Any]:
-        return self._stored[run["folder"]]
+        return self._stored[int(run["folder"])]
 
     def jobs(self, run: Any) -> pd.DataFrame:
         october = 8 * 86_400
@@ -207,6 +210,35 @@ def test_verdicts_on_deciders() -> None:
     alike = [make_run(3.0, order="fcfs"), make_run(2.5202, order="sjf")]
     made = report(make_run(2.5204, decider="simple"), make_run(2.5203), *alike)
     assert holds(made, ADVANCED) == holds(made, WORSE) == [False]
+
+
+def test_verdicts_on_switches_and_preferred_deciders() -> None:
+    simple = make_run(3.0, decider="simple") | {"steps": 100, "no_switch": 9}
+    advanced = make_run(2.5) | {"steps": 200, "no_switch": 195}
+    slack = make_run(2.5, slackness=2) | {"steps": 200, "no_switch": 190}
+    made = report(simple, advanced, slack, make_run(2.6, decider="sjf-preferred"))
+    assert holds(made, "in few steps") == [True]
+    assert holds(made, "fewer switches") == [False]
+    assert holds(made, "SJF-preferred decider is worse") == [True]
+    assert holds(report(simple, advanced | {"no_switch": 170}), "in few steps") == [False]
+
+
+def test_the_first_months_of_sdsc_and_table_4_4() -> None:
+    name = "sldwa_first_months"
+    values = {"fcfs": 5.3, "sjf": 4.3, "ljf": 17.5}
+    static = [make_run(9, "SDSC", order) | {name: value} for order, value in values.items()]
+    made = report(*static, make_run(10, "SDSC") | {name: 4.1})
+    assert holds(made, "first 15 months") == [True]
+    table = holds(report(make_run(2, "CTC") | {"jobs_until_table_4_4": 1}), "Table 4.4")
+    assert table == [False]
+
+
+def test_the_loss_against_the_optimum() -> None:
+    loss = {"loss_mean": 0.5, "loss_low": 0.3, "loss_high": 0.7, "loss_worst": 4, "loss_steps": 40}
+    run = make_run(decider="sjf-preferred", when="half", slackness=4) | loss
+    assert holds(report(run | {"loss_unsolved": 0}), "worse than the optimum") == [True]
+    wide = report(run | {"loss_unsolved": 0, "loss_high": 1.2})
+    assert holds(wide, "worse than the optimum") == [None]
 
 
 # Synthetic job sets

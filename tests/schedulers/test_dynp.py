@@ -6,6 +6,7 @@ Numbers in the names of tests are those of the list of properties in the specifi
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
@@ -122,6 +123,31 @@ def test_six_jobs(decider: str, when: str) -> None:
     if when == "full" and decider == "simple":  # its old policy at 170 is FCFS, the case the same
         assert cases_of(steps)[-2:] == ["6b", "1"]
         assert policy.statistics()["started"] == {"fcfs": 3, "sjf": 3, "ljf": 0}
+
+
+def test_steps_after_starts() -> None:
+    """At 10 job 1 starts and leaves two that wait; when job 1 ends at 13, it leaves one."""
+    jobs = [J(0, 4, 10), J(1, 4, 3), J(2, 4, 8), J(2, 4, 9)]
+    seen = {
+        when: [
+            (step.now, len(step.plans["fcfs"]))
+            for step in observed(workload(jobs, 4), when=when).steps
+        ]
+        for when in ("full", "starts")
+    }
+    both = [(0, 1), (1, 1), (2, 3), (10, 3), (13, 2), (21, 1)]
+    assert seen["full"] == both
+    assert seen["starts"] == sorted([*both, (10, 2), (13, 1)], key=lambda step: (step[0], -step[1]))
+
+
+@given(random_jobs(), st.sampled_from([0, 1, 3]), st.sampled_from([0, 3, 10]))
+def test_steps_at_intervals(jobs: list[J], every_jobs: int, seconds: int) -> None:
+    """Between two steps are at least so many seconds, and so many jobs are submitted."""
+    seen = observed(jobs, every_jobs=every_jobs, every_hours=seconds / 3600)
+    times = [step.now for step in seen.steps]
+    for before, after in pairwise(times):
+        assert after - before >= seconds - 1e-9
+        assert sum(before < job.submit <= after for job in jobs) >= every_jobs
 
 
 # Bounds ----------------------------------------------------------------------------------------
@@ -252,6 +278,8 @@ OPTIONS = st.fixed_dictionaries(
     {
         "decider": st.sampled_from(list(DECIDERS)),
         "when": st.sampled_from(["full", "half"]),
+        "every_jobs": st.sampled_from([0, 0, 2]),
+        "every_hours": st.sampled_from([0, 0, 0.002]),
         "metric": st.sampled_from(list(PLAN_METRICS)),
         "slackness": st.sampled_from([0, 0, 2, 10]),
         "preferred_reading": st.sampled_from(["minimum", "old"]),
@@ -340,15 +368,23 @@ def test_metrics_of_a_plan() -> None:
         "ART": 110 + 80 + 220,
         "ARTwW": 2 * 110 + 4 * 80 + 1 * 220,
         "ARTwA": 100 * 110 + 80 * 80 + 200 * 220,
+        "ARTwA_32bit": 100 * 110 + 80 * 80 + 200 * 220,
         "SLDwA": 2 * 110 + 4 * 80 + 1 * 220,
         "SLD": pytest.approx(110 / 50 + 80 / 20 + 220 / 200),
         "SLDwW": pytest.approx(2 * 110 / 50 + 4 * 80 / 20 + 220 / 200),
         "ppSLD_60": pytest.approx(1 + 1 + 220 / 200),
+        "ppSLD_unbounded": pytest.approx(110 / 120 + 80 / 240 + 220 / 200),
         "makespan": 320 - 100,
         "UTIL": pytest.approx(-(100 + 80 + 200) / (320 - 100)),
     }
     empty = {name: metric(Plan([], []), 100) for name, metric in PLAN_METRICS.items()}
     assert set(empty.values()) == {0}
+
+
+def test_products_of_more_than_32_bits_lose_the_upper_ones() -> None:
+    plan = Plan([job(0, 128, 60_000, 0), job(1, 1, 1, 0)], [10_000.0, 0.0])
+    assert 128 * 60_000 * 70_000 == 125 * 2**32 + 729_088_000
+    assert PLAN_METRICS["ARTwA_32bit"](plan, 0) == 729_088_000 + 1
 
 
 def test_what_counts() -> None:
@@ -360,6 +396,9 @@ def test_what_counts() -> None:
     assert make_plan_metric("SLDwA", within=0.01)(PLAN, 100) == (2 * 110 + 220) / 300
     assert make_plan_metric("makespan", within=0.01)(PLAN, 100) == 220
     assert make_plan_metric("ART", 1, 0.01)(PLAN, 100) == 110
+    assert make_plan_metric("ART", sizes=(2, None))(PLAN, 100) == (110 + 80) / 2
+    assert make_plan_metric("ARTwW", 1, sizes=(1, 2), estimates=(60, 200))(PLAN, 100) == 220
+    assert make_plan_metric("ART", estimates=(0, 50))(PLAN, 100) == (110 + 80) / 2
     assert make_plan_metric("ART", within=0)(Plan([job(1, 4, 20, 90)], [150.0]), 100) == inf
 
 

@@ -19,13 +19,13 @@ class OrderedLists:
     plans_anew = False
     """Whether the plan that is carried out is made once more after the decision."""
 
-    def count_jobs_of_steps(self, nb_waiting: int, nb_new: int, ended: bool) -> list[int]:
+    def count_jobs_of_steps(self, nb_waiting: int, nb_new: int, changed: bool) -> list[int]:
         """Return the number of jobs that each self-tuning step of this instant plans.
 
-        There is one step, or none. The last ``nb_new`` jobs were submitted now; ``ended`` says that
-        jobs ended.
+        There is one step, or none. The last ``nb_new`` jobs were submitted now; ``changed`` says
+        that jobs ended before, or have started since the last step.
         """
-        return [nb_waiting] if nb_waiting and (nb_new or ended) else []
+        return [nb_waiting] if nb_waiting and (nb_new or changed) else []
 
     def order_policies(self, old: str) -> tuple[str, ...]:
         """Return the policies in the order in which they plan; it does not matter here."""
@@ -51,10 +51,10 @@ class LegacyList(OrderedLists):
     def __init__(self) -> None:
         self._list: list[Job] = []
 
-    def count_jobs_of_steps(self, nb_waiting: int, nb_new: int, ended: bool) -> list[int]:
-        """Return the number of waiting jobs after the ends of now, and after each submission."""
+    def count_jobs_of_steps(self, nb_waiting: int, nb_new: int, changed: bool) -> list[int]:
+        """Return the number of waiting jobs after the ends or starts, and after each submission."""
         nb_old = nb_waiting - nb_new
-        lengths = [*([nb_old] if ended else []), *range(nb_old + 1, nb_waiting + 1)]
+        lengths = [*([nb_old] if changed else []), *range(nb_old + 1, nb_waiting + 1)]
         return [length for length in lengths if length > 1]
 
     def order_policies(self, old: str) -> tuple[str, ...]:

@@ -58,11 +58,13 @@ class Plan(Sequence[tuple[Job, float]]):
         """Return the first planned start later than ``after`` (seconds); inf if there is none."""
         return min((start for start in self.starts if start > after), default=inf)
 
-    def select_until(self, latest: float, most: int | None = None) -> Plan:
-        """Return the first ``most`` jobs (None: all) that are planned to start by ``latest``."""
-        if latest == inf and most is None and inf not in self.starts:
+    def select(self, counts: Term | None = None, most: int | None = None) -> Plan:
+        """Return the first ``most`` jobs (None: all) that can start and ``counts`` (None: any)."""
+        if counts is None and most is None and inf not in self.starts:
             return self
-        some = [entry for entry in self if inf > entry[1] <= latest][:most]
+        which = [True] * len(self) if counts is None else self.evaluate(counts)
+        jobs = zip(self, which, strict=True)
+        some = [entry for entry, is_counted in jobs if entry[1] < inf and is_counted][:most]
         return Plan([job for job, _ in some], [start for _, start in some])
 
     def evaluate(self, term: Term) -> list[float]:
@@ -110,13 +112,16 @@ class PlanOfRows(Plan):
         chosen = ((starts == now) | (starts == inf)).nonzero()[0]
         return list(zip(self._rows.select(chosen).jobs(), starts[chosen].tolist(), strict=True))
 
-    def select_until(self, latest: float, most: int | None = None) -> Plan:
-        """Return the first ``most`` jobs (None: all) that are planned to start by ``latest``."""
-        starts = self.array
-        if latest == inf and most is None and starts.max(initial=0.0) < inf:
+    def select(self, counts: Term | None = None, most: int | None = None) -> Plan:
+        """Return the first ``most`` jobs (None: all) that can start and ``counts`` (None: any)."""
+        starts, rows = self.array, self._rows
+        if counts is None and most is None and starts.max(initial=0.0) < inf:
             return self
-        chosen = ((starts < inf) & (starts <= latest)).nonzero()[0][:most]
-        return PlanOfRows(self._rows.select(chosen), starts[chosen])
+        which = starts < inf
+        if counts is not None:
+            which &= counts(rows.size, rows.estimate, rows.submit_time, starts)
+        chosen = which.nonzero()[0][:most]
+        return PlanOfRows(rows.select(chosen), starts[chosen])
 
     def sum_estimates(self) -> float:
         """Return the sum of the estimates, seconds."""

@@ -16,7 +16,9 @@ from batsched_studies.dynp.measures import MeasuredRun
 GAINS_ON = {"CTC": True, "LANL": True, "KTH": False, "SDSC": False}
 """Whether the thesis's dynP (advanced, full) is better than every static policy, by trace."""
 SLDWA = "SLDwA"
-ADVANCED = "advanced full"
+ADVANCED, SIMPLE, PREFERRED = "advanced full", "simple full", "sjf-preferred full"
+FEW, MOST = 10.0, 50.0
+"""Fewer per cent of the steps are few, more are most."""
 ALIKE = 0.1
 """Two policies are alike if they differ by fewer per cent."""
 LITTLE = 1.0
@@ -31,7 +33,7 @@ def judge_claims(runs: Iterable[MeasuredRun], loads: Iterable[Load]) -> Iterator
             groups.setdefault((run.log, run.trace, kind), []).append(run)
     for (log, trace, kind), of_log in groups.items():
         if any(not run.policy.order for run in of_log):
-            where = log if kind == "sorted" else f"{log} (unsorted FCFS)"
+            where = f"{log}, {'sorted' if kind == 'sorted' else 'unsorted'} FCFS"
             yield from (replace(verdict, log=where) for verdict in _of_log(trace, of_log))
     for load in loads:
         where = f"{load.log}, synthetic"
@@ -51,6 +53,11 @@ def _of_log(trace: str | None, runs: list[MeasuredRun]) -> Iterator[Verdict]:
             reading = TEXTS["alike"].format(percent=ALIKE)
             yield TEXTS.verdict("better", share >= ALIKE, claim=claim, reading=reading, **texts)
     yield from _metrics(_by([run for run in users if not run.policy.slackness], "metric"))
+    yield from _table_4_4(trace, runs[0])
+    yield from _optimum(runs)
+    yield from _preferred(trace, plain)
+    yield from _first_months([run for run in users if run.policy.plain])
+    yield from _switches(trace, [run for run in users if run.counts])
     slack = (run for run in users if run.policy.plain or run.policy.slackness)
     yield from _slackness(_by(slack, "slackness"))
     yield from _perfect({r.estimates: r.values[SLDWA] for r in usual if r.policy.key == ADVANCED})
@@ -78,6 +85,73 @@ def _against_static(trace: str | None, plain: dict[str, float]) -> Iterator[Verd
 def _better_by(ours: float, other: float) -> float:
     """Return by how many per cent a value is smaller than another one."""
     return 100 * (1 - ours / other)
+
+
+def _table_4_4(trace: str | None, run: MeasuredRun) -> Iterator[Verdict]:
+    name = "jobs_until_table_4_4"
+    if trace == "CTC" and name in run.measures:
+        until, waiting = max(zip(*PUBLISHED["table4_4"].values(), strict=True))
+        texts: dict[str, Any] = {"nb": run.measures[name], "until": until, "waiting": waiting}
+        yield TEXTS.verdict("table_4_4", run.measures[name] >= waiting, **texts)
+
+
+def _optimum(runs: list[MeasuredRun]) -> Iterator[Verdict]:
+    for run in runs:
+        if "loss_mean" in run.measures:
+            mean, low, high, worst, nb, unsolved = (
+                run.measures[f"loss_{name}"]
+                for name in ("mean", "low", "high", "worst", "steps", "unsolved")
+            )
+            loss = Interval(mean, low, high, int(nb))
+            texts: dict[str, Any] = {"worst": worst, "unsolved": unsolved}
+            yield TEXTS.verdict("optimum", loss.below(LITTLE), loss=loss, **texts)
+
+
+def _preferred(trace: str | None, plain: dict[str, float]) -> Iterator[Verdict]:
+    if {ADVANCED, PREFERRED} <= set(plain):
+        gain = _better_by(plain[PREFERRED], plain[ADVANCED])
+        expected = trace == "CTC"  # Table 5.7
+        texts: dict[str, Any] = {"word": "better" if expected else "worse", "gain": gain}
+        reading = TEXTS["alike"].format(percent=ALIKE)
+        yield TEXTS.verdict(
+            "preferred", (gain if expected else -gain) >= ALIKE, reading=reading, **texts
+        )
+
+
+def _first_months(runs: list[MeasuredRun]) -> Iterator[Verdict]:
+    name = "sldwa_first_months"
+    first = {
+        run.policy.key: run.measures[name]
+        for run in runs
+        if run.trace == "SDSC" and name in run.measures
+    }
+    if ADVANCED in first and set(STATIC) <= set(first):
+        static = min(first[order] for order in STATIC)
+        gain = _better_by(first[ADVANCED], static)
+        texts: dict[str, Any] = {"dynp": first[ADVANCED], "static": static, "gain": gain}
+        yield TEXTS.verdict("first_months", gain >= ALIKE, **texts)
+
+
+def _switches(trace: str | None, runs: list[MeasuredRun]) -> Iterator[Verdict]:
+    """Yield the verdicts on the steps without a switch (Tables 5.4 and 5.9)."""
+    shares = {
+        run.policy.label: 100 * run.counts["no switch", ""] / run.counts["steps", ""]
+        for run in runs
+        if run.policy.metric == "ARTwW" and run.counts["steps", ""]
+    }
+    printed = PUBLISHED["usage_shares"].get(trace, {})
+    thesis = {policy: row[3] for policy, row in printed.items()}
+    if {ADVANCED, SIMPLE} <= set(shares):
+        holds = shares[ADVANCED] >= 100 - FEW and shares[SIMPLE] < 100 - MOST
+        texts: dict[str, Any] = {"advanced": shares[ADVANCED], "simple": shares[SIMPLE]}
+        reading = TEXTS["few_and_most"].format(few=FEW, most=MOST)
+        evidence = [f"{policy} {thesis[policy]:.2f}" for policy in (ADVANCED, SIMPLE) if thesis]
+        shown = "; ".join(evidence) or "none"
+        yield TEXTS.verdict("switches", holds, reading=reading, thesis=shown, **texts)
+    less = f"{ADVANCED}, 2 %"
+    if {ADVANCED, less} <= set(shares):
+        texts = {"none": shares[ADVANCED], "some": shares[less]}
+        yield TEXTS.verdict("slack_switches", shares[less] > shares[ADVANCED], **texts)
 
 
 def _metrics(by_policy: dict[str, dict[str, float]]) -> Iterator[Verdict]:

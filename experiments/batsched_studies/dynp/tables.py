@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from batsched_py.report.kit import in_column as _printed
 from batsched_py.report.kit import rows
 from batsched_studies.dynp import PUBLISHED
-from batsched_studies.dynp.load import STATIC
-from batsched_studies.dynp.measures import MeasuredRun
+from batsched_studies.dynp.measures import CASES, MeasuredRun
 
-CASES = tuple(PUBLISHED["table5_3"]["SDSC"])
-"""Cases of a decision (Table 4.3)."""
 GAIN = "gain on best static"
 UNITS = {"jobs": "1", "SLDwA": "1", "ARTwW": "s", "AWT": "s", "UTIL": "%", GAIN: "%"}
 
@@ -92,7 +88,7 @@ def make_rows(runs: Iterable[MeasuredRun]) -> dict[str, list[Row]]:
 
 def count_cases(runs: Iterable[MeasuredRun]) -> list[Case]:
     """Return the counters of the runs of dynP: steps, cases of decisions, and switches."""
-    return [case for run in runs if "steps" in run.statistics for case in _cases(run)]
+    return [case for run in runs if run.counts for case in _cases(run)]
 
 
 _Best = dict[tuple[str, int, str], float]
@@ -157,7 +153,7 @@ def _reference(run: MeasuredRun, metric: str) -> float | None:
 
 
 def _decider(run: MeasuredRun, best: _Best) -> Iterator[Row]:
-    thesis = _printed(PUBLISHED["table5_2"], (run.trace,), run.policy.key)
+    thesis = _printed(PUBLISHED["table5_2"], (run.trace,), run.policy.printed)
     static = dict(PUBLISHED["table5_1"]).get(run.trace)
     yield _row(run, "SLDwA", thesis, _reference(run, "SLDwA"))
     yield from _gain(run, thesis, static, best)
@@ -206,7 +202,7 @@ def _slackness(run: MeasuredRun) -> Iterator[Row]:
 
 def _month(run: MeasuredRun) -> Iterator[Row]:
     for month in rows(run.months):
-        thesis = _printed(PUBLISHED["monthly"], (run.trace, month.name), run.policy.key)
+        thesis = _printed(PUBLISHED["monthly"], (run.trace, month.name), run.policy.printed)
         yield Row(run, "SLDwA", month.sldwa, thesis, month=month.name)
 
 
@@ -222,12 +218,12 @@ def _month_jobs(runs: Iterable[MeasuredRun]) -> Iterator[Row]:
 
 
 def _cases(run: MeasuredRun) -> Iterator[Case]:
-    counted = run.statistics
-    steps, started = counted["steps"], sum(counted["started"].values())
+    steps = run.counts["steps", ""]
+    started = sum(count for (what, _), count in run.counts.items() if what == "started")
     thesis = _thesis_counts(run)
     of_steps = sum(thesis[key] for key in thesis if key[0] == "case") or thesis.get(("steps", ""))
     of_started = sum(count for (what, _), count in thesis.items() if what == "started")
-    for what, which, count in _counts(counted):
+    for (what, which), count in run.counts.items():
         whole, printed_whole = (started, of_started) if what == "started" else (steps, of_steps)
         printed = thesis.get((what, which))
         printed_share = None
@@ -237,22 +233,11 @@ def _cases(run: MeasuredRun) -> Iterator[Case]:
         yield Case(run, what, which, count, share, printed, printed_share)
 
 
-def _counts(counted: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
-    yield "steps", "", counted["steps"]
-    for case in CASES if counted["cases"] else ():
-        yield "case", case, counted["cases"].get(case, 0)
-    for order in STATIC:
-        yield "switches", order, counted["switches"].get(order, 0)
-    yield "no switch", "", counted["no_switch"]
-    for order in STATIC:
-        yield "started", order, counted["started"].get(order, 0)
-
-
 def _thesis_counts(run: MeasuredRun) -> dict[tuple[str, str], int]:
     """Return the counts of the thesis by what and which; empty if there are none of the run."""
     if run.estimates != "user" or run.policy.metric != "ARTwW" or run.trace is None:
         return {}
-    label = run.policy.label
+    label = run.policy.label.replace("starts", "full")
     table, usage = PUBLISHED["table5_3"], PUBLISHED["usage"]
     printed = {("case", case): _printed(table, (run.trace, case), label) for case in CASES}
     for column in usage["columns"]:

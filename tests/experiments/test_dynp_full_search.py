@@ -1,0 +1,42 @@
+"""The search for the thesis's full self-tuning: what it shares with the policy, and its size."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from batsched_py.schedulers.dynp.dynp_policy import Dynp
+from batsched_py.testing import DrawnJob as J
+from batsched_py.testing import starts
+from batsched_studies.dynp.full_search import Interpretation, SearchedDynp, list_interpretations
+from helpers.streit_schedules import load_of, random_jobs, run_watched
+
+
+@pytest.mark.parametrize(
+    ("when", "made"),
+    [
+        ("half", Interpretation(ends="none")),
+        ("full", Interpretation()),
+        ("starts", Interpretation(after="started")),
+    ],
+)
+@pytest.mark.parametrize("decider", ["simple", "advanced"])
+def test_three_interpretations_are_those_of_the_policy(
+    when: str, made: Interpretation, decider: str
+) -> None:
+    @settings(max_examples=20)
+    @given(random_jobs())
+    def check(jobs: list[J]) -> None:
+        policy = Dynp(decider=decider, when=when, legacy_fcfs_list_order=True)
+        searched = SearchedDynp(made, decider)
+        expected, _ = run_watched(load_of(jobs), policy)
+        ours, _ = run_watched(load_of(jobs), searched)
+        assert starts(ours) == starts(expected)
+        assert searched.statistics() == policy.statistics()
+
+    check()
+
+
+def test_each_interpretation_is_searched_once() -> None:
+    every = list_interpretations()
+    assert len(set(every)) == len(every) == 456
