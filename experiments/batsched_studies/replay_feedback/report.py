@@ -20,6 +20,7 @@ from batsched_studies.replay_feedback import (
     derived,
     figures,
     interpretations,
+    joint,
     models,
     spread,
     tables,
@@ -46,7 +47,10 @@ def report(results: CampaignResults) -> Report:
             [*tables.make_tables(cells), tables.make_count_table(counts)],
         ),
         ("Three kinds of EASY", tables.make_kinds_tables(runs)),
-        ("The order of simultaneous events", spread.make_shake_parts(cells)),
+        (
+            "The order of simultaneous events",
+            [*joint.make_parts(joint.list_tests(runs)), *spread.make_shake_parts(cells)],
+        ),
         ("Confidence by resampled logs", spread.make_confidence_parts(runs)),
         ("Other user models", models.make_model_parts(runs)),
         *((f"Figures, {study.log}", _figures(study)) for study in logs),
@@ -182,9 +186,7 @@ def _when(days: float) -> str:
 
 def _reproduced(counted: Any) -> str:
     """Return a sentence on how many values of a table are reproduced to the digit."""
-    numbers = {"count": counted, "table": tables.format_table_title(counted.table)}
-    shaken = TEXTS["far_out"].format(**numbers) if counted.spread_values else ""
-    return TEXTS["reproduced"].format(**numbers, shaken=shaken)
+    return TEXTS["reproduced"].format(count=counted, table=tables.format_table_title(counted.table))
 
 
 def _chance(runs: pd.DataFrame) -> str:
