@@ -25,7 +25,7 @@ PARTS = {
     "docs/tutorials": 4690,
     "docs/concepts": 5555,
     "docs/how-to": 18750,
-    "docs/reference": 22380,
+    "docs/reference": 22400,
     "docs/gallery.md": 500,
     "experiments/batsched_studies": 15170,
     "docs/validation docs/project CONTRIBUTING.md RELEASING.md SECURITY.md "

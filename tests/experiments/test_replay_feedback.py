@@ -514,3 +514,24 @@ def test_the_table_says_how_many_interpretations_were_tried_and_which_come_out()
     (verdict,) = report.verdicts
     assert verdict.holds is True
     assert verdict.effect.startswith("30 of 30 rows (requested, instant, waits by all)")
+
+
+# The flurry --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "late", "holds"), [(SDSC, 30, [True]), (SDSC, 5, [False]), (KTH, 30, [])]
+)
+def test_fcfs_without_the_flurry(log: str, late: float, holds: list[bool]) -> None:
+    """With the flurry, FCFS is earlier than infra/2."""
+    days = {"easy": 1, "infra/2": 20, "perf/2": 40}
+    runs = [
+        make_run(name, "a60", log, flurry=flurry, mean_lateness=of * DAY)
+        for flurry, fcfs in (("with", 10), ("without", late))
+        for name, of in {**days, "fcfs": fcfs}.items()
+    ]
+    report = study_report(MadeUpCampaign(runs))
+    assert [verdict.holds for verdict in report.verdicts] == holds
+    (table,) = report.tables
+    row = one_row(table.frame, infrastructure="fcfs")
+    assert row[["with", "without"]].tolist() == pytest.approx([10, late])
