@@ -262,6 +262,15 @@ class Settings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             default="none",
         ),
     ] = None
+    without_users: Annotated[
+        str | None,
+        _rule(
+            "Leave out the jobs of these users.",
+            "USER,...",
+            values="numbers of users in the log, such as 374, with commas",
+            default="none",
+        ),
+    ] = None
     span_from: Annotated[
         str | float | None,
         _rule(

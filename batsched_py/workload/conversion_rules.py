@@ -37,7 +37,7 @@ SPAN = ("span_from", "span_until")
 """Rules that cut a span out of a log."""
 _JOB_NUMBERS = re.compile(r"\s*([0-9]{1,15})\s*-\s*([0-9]{1,15})\s*")
 LATER = (
-    *("keep", "job_numbers", "homes", "split", "least_walltime"),
+    *("keep", "without_users", "job_numbers", "homes", "split", "least_walltime"),
     *("withdrawn", "impute_seed", *SPAN),
 )
 """Rules that are stored only where they change something: older results do not have them."""
@@ -67,6 +67,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     keep: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     """Fields of SWF, and further columns of a data frame, that policies see in ``job.extra``. A job
     lacks those that are unknown."""
+    without_users: tuple[Annotated[str, Meta(pattern=r"^[0-9]{1,15}$")], ...] = ()
+    """Numbers of users in the log whose jobs are left out, such as those of a flurry."""
     span_from: Moment = 0.0
     """Only jobs submitted from then on. Times count from the first submission of the whole log, and
     jobs keep their recorded times."""
@@ -91,9 +93,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 _TYPES = get_type_hints(Rules, include_extras=True)
-_LISTS = ("drop", "keep")
+_LISTS = ("drop", "keep", "without_users")
 """Rules that are lists."""
-_MANY_VALUES = ("first", "impute_seed", "job_numbers", "keep", "least_walltime", "split", *SPAN)
+_MANY_VALUES = (
+    *("first", "impute_seed", "job_numbers", "keep", "least_walltime", "split", "without_users"),
+    *SPAN,
+)
 """Rules that have more values than a few texts."""
 CHOICES: dict[str, tuple[str, ...]] = {
     name: get_args(Drop if name == "drop" else hint)
@@ -124,8 +129,8 @@ DEFAULT = "default"
 def make_rules(preset: Rules | str = DEFAULT, **changes: Any) -> Rules:
     """Return the rules of a preset, or given rules, with ``changes``; None changes nothing.
 
-    ``drop`` and ``keep`` may be comma-separated texts. Raises :class:`UsageError`, with what is
-    allowed.
+    ``drop``, ``keep`` and ``without_users`` may be comma-separated texts. Raises
+    :class:`UsageError`, with what is allowed.
     """
     if isinstance(preset, str):
         if preset not in PRESETS:

@@ -109,6 +109,9 @@ def _used_rows(
     if rules.unknown_user == "drop" and "no-user" not in drop:
         drop.append("no-user")
     dropped = _dropped_rows(log, columns, drop)
+    of_others = ~np.isin(log.column("user"), [float(user) for user in rules.without_users])
+    nb_left_out = int((among & ~of_others).sum())
+    among = among & of_others
     rows = np.flatnonzero(among & ~np.logical_or.reduce([*dropped.values()]))
     if rules.job_numbers is not None:
         first, last = parse_job_numbers(rules.job_numbers)
@@ -128,6 +131,7 @@ def _used_rows(
     return rows, [
         *log.notes_until(last_line),
         *columns.notes(rows),
+        *([f"{nb_left_out} jobs of --without-users were left out"] * bool(nb_left_out)),
         *(
             f"{number} {'job was' if number == 1 else 'jobs were'} dropped: "
             f"{kind}{_IN_WORDS.get(kind, '')}"

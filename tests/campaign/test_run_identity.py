@@ -91,6 +91,7 @@ CHANGED: dict[str, Any] = {
     "unknown_user": "each",
     "profile": "delay",
     "keep": "group",
+    "without_users": "1",
     "span_from": 0.5,
     "span_until": "1 week",
     "job_numbers": "1-9",

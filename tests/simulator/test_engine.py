@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from batsched_py.decision_process import DecisionProcess
 from batsched_py.errors import DeadlockError, ProtocolError, WorkloadError
 from batsched_py.protocol import messages as m
+from batsched_py.schedulers.fcfs import Fcfs
 from batsched_py.simulator.engine import Options, Simulator
 from batsched_py.simulator.platform.hosts import make_homogeneous
 from batsched_py.testing import DrawnJob as J
@@ -50,6 +52,15 @@ def test_each_event_in_a_message_of_its_own() -> None:
     assert {len(events) for events in told} == {1}
     at_five = [type(event).__name__ for (event,) in told if event.timestamp == 5]
     assert at_five == ["JobSubmitted", "JobCompleted", "Notify"]
+
+
+def test_late_reports_of_ends() -> None:
+    """Processors are free when the end is reported, the end is in the results as it was."""
+    load = workload([J(0, 4, 5), J(5, 4, 1)], 4)
+    simulator = Simulator(make_homogeneous(4), [load], Options(end_delay=0.5))
+    outcome = simulator.run(DecisionProcess(Fcfs()).answer)
+    assert [(job.start_time, job.finish_time) for job in outcome.jobs] == [(0, 5), (5.5, 6.5)]
+    assert outcome.end == 7.0
 
 
 def test_killed_twice_after_its_end() -> None:

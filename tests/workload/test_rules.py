@@ -41,6 +41,17 @@ def test_the_fields_of_a_job(tmp_path: Path) -> None:
     assert result.rules == as_dict(Rules())
 
 
+def test_jobs_of_some_users_are_left_out(tmp_path: Path) -> None:
+    rules = make_rules(without_users="8, 9")
+    assert rules.without_users == ("8", "9")
+    made = workload(tmp_path, rules, {"user": 8}, {"user": 9}, {"user": 80}, {"user": -1})
+    assert [job.id for job in made.jobs] == ["3", "4", "99"]
+    assert "2 jobs of --without-users were left out" in made.notes
+    assert "without_users" not in as_dict(Rules())
+    with pytest.raises(UsageError, match="without_users"):
+        make_rules(without_users="alice")
+
+
 @pytest.mark.parametrize(
     ("change", "rules", "field", "expected"),
     [

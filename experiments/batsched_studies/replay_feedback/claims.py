@@ -11,13 +11,22 @@ from itertools import groupby, pairwise
 from operator import add, attrgetter
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from batsched_py.report import Verdict
 from batsched_py.report.kit import all_hold, rows
 from batsched_py.support.statistics import FEWEST
 from batsched_py.units import DAY
-from batsched_studies.replay_feedback import PUBLISHED, TEXTS, factors, models, spread, tables
+from batsched_studies.replay_feedback import (
+    PUBLISHED,
+    TEXTS,
+    factors,
+    joint,
+    models,
+    spread,
+    tables,
+)
 
 SLOW = ("fcfs", "perf/2", "infra/2")
 """Infrastructures that serve the recorded load worse than the original one."""
@@ -39,7 +48,7 @@ def judge_claims(
         *_of_tables(cells),
         *factors.judge_factors(cells),
         *_graph_claims(graphs),
-        *_shaken(cells),
+        *joint.judge_orders(joint.list_tests(runs)),
         *_kinds_of_easy(runs),
         *_resampled(runs),
         *_of_models(runs),
@@ -180,13 +189,15 @@ def _longer_with_feedback(values: _Values) -> _Comparisons:
 
 
 def _earlier_with_a60(values: _Values) -> _Comparisons:
+    """Compare the means over all runs, where there are several."""
     comparisons = []
     for name in tables.INFRASTRUCTURES:
         a0, a60 = (values.get((name, replay, "mean_lateness")) for replay in FEEDBACK)
         if a0 is not None and a60 is not None:
             overlap = _OVERLAP if tables.do_ranges_overlap(a0.ends, a60.ends) else ""
-            text = f"{name} a0 {a0.ours:.2f} d, a60 {a60.ours:.2f} d"
-            comparisons.append((name, a60.ours < a0.ours, text, overlap))
+            before, after = (float(np.mean(cell.values)) for cell in (a0, a60))
+            text = f"{name} a0 {before:.2f} d, a60 {after:.2f} d"
+            comparisons.append((name, after < before, text, overlap))
     return comparisons
 
 
@@ -217,31 +228,6 @@ def _graph_claims(graphs: pd.DataFrame) -> Iterator[Verdict]:
         most = max(abs(100 * (point.ours - point.share)) for point in points)
         effect = f"up to {most:.1f} points from the paper's shares"
         yield TEXTS.verdict("think_times", holds, str(log), effect=effect, shares=shares)
-
-
-def _shaken(cells: Sequence[tables.Cell]) -> Iterator[Verdict]:
-    for counted in rows(tables.count_reproduced(cells)):
-        if counted.spread_values:
-            place, title = (counted.log, counted.size), tables.format_table_title(counted.table)
-            cell, limit = counted.furthest, tables.FAR / counted.spread_values
-            texts: dict[str, Any] = {
-                "furthest": f"{cell.infrastructure} {cell.replay}, {tables.NAMES[cell.metric]}"
-            }
-            texts |= {"beside": cell.beside, "runs": len(cell.values), "limit": limit}
-            texts["expected"] = tables.FAR * counted.spread_values
-            evidence = TEXTS["furthest"].format(**texts)
-            effect = f"z {cell.beside.z:+.1f}, p {cell.beside.p:.2g}, n = {len(cell.values)}"
-            holds = bool(cell.beside.p >= limit)
-            yield _verdict(
-                "shaken",
-                holds,
-                *place,
-                evidence,
-                count=counted,
-                table=title,
-                effect=effect,
-                **texts,
-            )
 
 
 def _kinds_of_easy(runs: pd.DataFrame) -> Iterator[Verdict]:

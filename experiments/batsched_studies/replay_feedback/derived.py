@@ -29,7 +29,9 @@ def read_differences(results: CampaignResults) -> pd.DataFrame:
 
     A row per log, infrastructure, difference (:data:`PAIRS`) and way (:data:`WAYS`).
     """
-    return _derive(results, "differences", _compare_submissions, DIFFERENCES)
+    return results.derive(
+        "differences", lambda of: pd.DataFrame(_compare_submissions(of), columns=DIFFERENCES)
+    )
 
 
 def read_graphs(results: CampaignResults) -> pd.DataFrame:
@@ -37,21 +39,9 @@ def read_graphs(results: CampaignResults) -> pd.DataFrame:
 
     A row per log and published share: ``ours`` of the think times are shorter than ``hours``.
     """
-    return _derive(results, "session_graphs", _measure_graphs, _GRAPHS)
-
-
-def _derive(
-    results: CampaignResults,
-    name: str,
-    compute: Callable[[CampaignResults], Iterator[dict[str, Any]]],
-    columns: list[str],
-) -> pd.DataFrame:
-    def as_table(results: CampaignResults) -> pd.DataFrame:
-        return pd.DataFrame(list(compute(results)), columns=columns)
-
-    derive = getattr(results, "derive", None)
-    found: pd.DataFrame = as_table(results) if derive is None else derive(name, as_table)
-    return found
+    return results.derive(
+        "session_graphs", lambda of: pd.DataFrame(_measure_graphs(of), columns=_GRAPHS)
+    )
 
 
 def _compare_submissions(results: CampaignResults) -> Iterator[dict[str, Any]]:

@@ -28,6 +28,14 @@ def is_of_interpretations(runs: pd.DataFrame) -> bool:
     return "events" in runs and runs["events"].nunique() > 1
 
 
+def divide_by_all(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with the mean wait by all jobs (s), as Batsim's summary has it."""
+    waits, ran, jobs = (
+        pd.to_numeric(runs[name]) for name in (WAITS["that ran"], "nb_ran", "nb_jobs")
+    )
+    return runs.assign(**{WAITS["all"]: waits * ran / jobs})
+
+
 def list_values(runs: pd.DataFrame) -> pd.DataFrame:
     """Return a row per run: its interpretation, its values in the units of the paper, and digits.
 
@@ -35,9 +43,8 @@ def list_values(runs: pd.DataFrame) -> pd.DataFrame:
     if either does), ``table2`` whether they do; None for logs that the paper does not have.
     """
     made = []
-    for run in runs.to_dict("records"):
+    for run in divide_by_all(runs).to_dict("records"):
         log, place = log_name(run["log"]), (run["infrastructure"], run["replay"])
-        run[WAITS["all"]] = run["mean_waiting_time"] * run["nb_ran"] / run["nb_jobs"]
         row = {"log": log, "infrastructure": place[0], "replay": place[1]}
         row |= {axis: run[axis] for axis in AXES}
         for metric in METRICS:

@@ -6,7 +6,7 @@ and ``confidence.toml`` their spread, ``models.toml`` other user models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -19,7 +19,9 @@ from batsched_studies.replay_feedback import (
     claims,
     derived,
     figures,
+    flurry,
     interpretations,
+    joint,
     models,
     spread,
     tables,
@@ -38,7 +40,10 @@ def report(results: CampaignResults) -> Report:
     cells = tables.make_cells(runs) if of_paper else []
     logs = [] if of_models else list(read_studies(results))
     if interpretations.is_of_interpretations(runs):
-        return _report_interpretations(results, runs)
+        answers = interpretations.judge_interpretations(runs)
+        return _report_question("interpretations", interpretations.make_parts(runs), answers)
+    if flurry.is_of_flurry(runs):
+        return _report_question("flurry", flurry.make_parts(runs), flurry.judge_flurry(runs))
     counts = tables.count_reproduced(cells)
     parts = (
         (
@@ -46,7 +51,10 @@ def report(results: CampaignResults) -> Report:
             [*tables.make_tables(cells), tables.make_count_table(counts)],
         ),
         ("Three kinds of EASY", tables.make_kinds_tables(runs)),
-        ("The order of simultaneous events", spread.make_shake_parts(cells)),
+        (
+            "The order of simultaneous events",
+            [*joint.make_parts(joint.list_tests(runs)), *spread.make_shake_parts(cells)],
+        ),
         ("Confidence by resampled logs", spread.make_confidence_parts(runs)),
         ("Other user models", models.make_model_parts(runs)),
         *((f"Figures, {study.log}", _figures(study)) for study in logs),
@@ -62,12 +70,11 @@ def report(results: CampaignResults) -> Report:
     return TEXTS.report(parts, verdicts, head, terms=list_terms(runs), answer=answer)
 
 
-def _report_interpretations(results: CampaignResults, runs: pd.DataFrame) -> Report:
-    """Return the report of ``interpretations.toml``."""
-    verdicts = list(interpretations.judge_interpretations(runs))
-    parts = [("The published rows", interpretations.make_parts(runs))]
+def _report_question(key: str, parts: Iterable[Part | None], judged: Iterable[Verdict]) -> Report:
+    """Return the report of a campaign with a question of its own, which is the text ``key``."""
+    verdicts = list(judged)
     answer = " ".join(f"{of.log}: {of.effect}." for of in verdicts)
-    return TEXTS.report(parts, verdicts, TEXTS["interpretations"], answer=answer)
+    return TEXTS.report([("Result", parts)], verdicts, TEXTS[key], answer=answer)
 
 
 def _first_jobs(runs: pd.DataFrame) -> list[Verdict]:
@@ -182,9 +189,7 @@ def _when(days: float) -> str:
 
 def _reproduced(counted: Any) -> str:
     """Return a sentence on how many values of a table are reproduced to the digit."""
-    numbers = {"count": counted, "table": tables.format_table_title(counted.table)}
-    shaken = TEXTS["far_out"].format(**numbers) if counted.spread_values else ""
-    return TEXTS["reproduced"].format(**numbers, shaken=shaken)
+    return TEXTS["reproduced"].format(count=counted, table=tables.format_table_title(counted.table))
 
 
 def _chance(runs: pd.DataFrame) -> str:

@@ -39,7 +39,7 @@ def select_resampled_runs(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _table(key: str, log: str, size: str, rows: Rows, **values: Any) -> Table | None:
     """Return a table, without columns and notes about published values if there are none."""
-    about = {"published", "rank", "z", "p"}
+    about = {"published", "rank", "z"}
     shown, note = TEXTS.columns(key), PUBLISHED["tables"][key].get("published_note", "")
     if rows and not any(row.get("published") is not None for row in rows):
         shown, note = tuple(column for column in shown if column.name not in about), ""
@@ -81,7 +81,7 @@ def _compare(cell: tables.Cell) -> dict[str, Any]:
     ours = cell.beside
     row: dict[str, Any] = {"nb_runs": ours.nb, "median": ours.ours, "published": cell.published}
     if cell.published is not None:
-        row |= {"rank": ours.rank, "z": ours.z, "p": ours.p}
+        row |= {"rank": ours.rank, "z": ours.z}
     return row
 
 

@@ -19,7 +19,6 @@ import pandas as pd
 
 from batsched_py.report import Column, Table, formatting, kit
 from batsched_py.report.kit import Comparison
-from batsched_py.support.statistics import FEWEST
 from batsched_py.units import DAY
 from batsched_studies.replay_feedback import PUBLISHED, TEXTS
 
@@ -49,8 +48,6 @@ METRICS = {
 
 Ends = tuple[float, float]
 """The smallest and the largest of the values of some runs."""
-FAR = 0.05
-"""A value is far out if at most this share of further runs would be as far out."""
 HALF_DIGIT = 0.005 + 1e-9  # of two decimals; a little more for values on the very border
 
 
@@ -199,9 +196,7 @@ def make_cells(runs: pd.DataFrame) -> list[Cell]:
 def count_reproduced(cells: Sequence[Cell]) -> pd.DataFrame:
     """Return how many published rows and values the runs reproduce, by table, log and size.
 
-    ``equal_rows`` have the printed digits in all columns. ``spread_values`` have enough runs to
-    test whether the published value could be one of them; ``far_values`` of these are further out
-    than one run in twenty, and ``furthest`` is the cell that is furthest out.
+    ``equal_rows`` have the printed digits in all columns.
     """
     counts = []
     for (table, log, size), of_table in groupby(cells, lambda c: (c.table, c.log, c.size)):
@@ -209,13 +204,10 @@ def count_reproduced(cells: Sequence[Cell]) -> pd.DataFrame:
         if not compared:
             continue
         rows = [all(cell.equal for cell in row) for _, row in group_rows(compared)]
-        spread = [cell for cell in compared if len(cell.values) >= FEWEST]
-        furthest = min(spread, key=lambda cell: cell.beside.p, default=None)
         numbers = {"table": table, "log": log, "size": size}
         numbers |= {"rows": len(rows), "equal_rows": sum(rows)}
         numbers |= {"values": len(compared), "equal_values": sum(bool(c.equal) for c in compared)}
-        numbers |= {"spread_values": len(spread), "furthest": furthest}
-        counts.append(numbers | {"far_values": sum(cell.beside.p < FAR for cell in spread)})
+        counts.append(numbers)
     return pd.DataFrame(counts)
 
 
@@ -376,6 +368,4 @@ def _row(run: tuple[str, str], cells: list[Cell]) -> dict[str, Any]:
 
 def make_count_table(counts: pd.DataFrame) -> Table | None:
     """Return a table of the numbers of reproduced rows and values; None without published ones."""
-    several = len(counts) and counts["spread_values"].any()
-    shown = TEXTS.columns("counts") if several else TEXTS.columns("counts")[:-1]
-    return TEXTS.table("counts", counts, columns=shown)
+    return TEXTS.table("counts", counts)

@@ -71,7 +71,7 @@ def judge_claims(log: str, runs: Runs, differences: pd.DataFrame) -> Iterator[Ve
 
 
 def judge_fcfs(
-    log: str, runs: Runs, earlier: str, later: str, key: str = "fcfs_between"
+    log: str, runs: Runs, earlier: str, later: str, *, key: str = "fcfs_between"
 ) -> Iterator[Verdict]:
     """Yield whether FCFS is between two infrastructures by mean lateness, with a0 and with a60."""
     for replay in FEEDBACK:

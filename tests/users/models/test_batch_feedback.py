@@ -68,6 +68,23 @@ def test_submissions_by_hand(
     assert [job.submit_time for job in ended] == expected, why
 
 
+@pytest.mark.parametrize(
+    ("rejected", "others", "expected"),
+    [
+        ("at_once", [u(0, 50, "other")], 25),
+        ("next_event", [u(0, 50, "other")], 70),  # the end of the other job
+        ("next_event", [u(0, 50, "other"), u(30, 1, "third")], 50),  # a submission
+        ("next_event", [], 25),  # nothing else happens
+    ],
+)
+def test_when_a_rejection_is_noticed(rejected: Any, others: list[J], expected: float) -> None:
+    """A job that is too wide is rejected at 5 s; the next one comes after 20 s of thought."""
+    load = workload([u(5, 100, width=9), u(125, 1), *others], 4)
+    model = ThinkTimeFeedback(load, sessions="arrival:0", rejected=rejected)
+    ended = {job.description.id: job.description for job in run(load, Fcfs(), model).jobs}
+    assert [ended[name].submit_time for name in ended if name.endswith("0001")] == [expected]
+
+
 @given(intervals(4000).filter(bool), st.sampled_from(("joins", "opens")))
 def test_identity(times: list[tuple[float, float]], tie: str) -> None:
     """If all jobs end as recorded, adjusted users submit as recorded.
