@@ -229,7 +229,8 @@ def test_the_first_months_of_sdsc_and_table_4_4() -> None:
     static = [make_run(9, "SDSC", order) | {name: value} for order, value in values.items()]
     made = report(*static, make_run(10, "SDSC") | {name: 4.1})
     assert holds(made, "first 15 months") == [True]
-    table = holds(report(make_run(2, "CTC") | {"jobs_until_table_4_4": 1}), "Table 4.4")
+    run = make_run(2, "CTC", "fcfs") | {"jobs_until_table_4_4": 1}
+    table = holds(report(run, run), "Table 4.4")
     assert table == [False]
 
 
