@@ -38,14 +38,12 @@ def read_numbers(study: str, name: str) -> pd.DataFrame:
 
 def draw_replay_feedback() -> Any:
     """Draw mean lateness on KTH: here, in the paper, and over 20 resampled logs."""
-    recorded = read_numbers("replay_feedback", "results").query(
-        "log == 'KTH' and replay != 'rigid'"
+    recorded = read_numbers("replay_feedback", "interpretations").query(
+        "log.str.startswith('KTH') and replay != 'rigid' and size == 'requested' and "
+        "events == 'instant' and rejection == 'at_once'"
     )
-    paper = read_toml(HERE / "replay_feedback" / "published.toml")["table2"]["KTH"]
     resampled = read_numbers("replay_feedback", "resampled")
     rows = recorded.merge(resampled, on=["infrastructure", "replay"], suffixes=("", "_resampled"))
-    keys = rows["infrastructure"] + " " + rows["replay"]
-    rows["published"] = [paper[key][0] for key in keys]
     here, theirs, range_ = "this program", "paper", "20 resampled logs, 2.5 to 97.5 %"
     colours = {here: palette.BLUE, theirs: palette.VERMILION, range_: palette.BEHIND}
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
@@ -60,8 +58,8 @@ def draw_replay_feedback() -> Any:
     )
     layers = [ranges.transform_calculate(of=f"'{range_}'")]
     for column, name, shape, size, filled in (
-        ("published", theirs, "diamond", 160, False),
-        ("mean_lateness_d", here, "circle", 35, True),
+        ("mean_lateness_published", theirs, "diamond", 160, False),
+        ("mean_lateness", here, "circle", 35, True),
     ):
         points = base.mark_point(shape=shape, size=size, strokeWidth=2, filled=filled, opacity=1)
         points = points.encode(x=alt.X(f"{column}:Q", title=title), color=alt.Color("of:N"))

@@ -37,20 +37,24 @@ def grouped(value: str) -> str:
 
 
 def rows_of_replay_feedback() -> Iterator[str]:
-    published = read_toml(HERE / "replay_feedback" / "published.toml")
-    here = {(row["log"], row["infrastructure"], row["replay"]): row for row in recorded()}
+    usual = {"size": "requested", "events": "instant", "rejection": "at_once"}
+    here = {
+        (row["infrastructure"], row["replay"]): row
+        for row in numbers("replay_feedback", "interpretations")
+        if row["log"].startswith("KTH") and usual.items() <= row.items()
+    }
     for name in INFRASTRUCTURES:
-        rigid, a60 = here["KTH", name, "rigid"], here["KTH", name, "a60"]
-        waits = [published["table1"]["KTH"][f"{name} {replay}"][1] for replay in ("rigid", "a60")]
-        late = published["table2"]["KTH"][f"{name} a60"][0]
-        yield (
-            f"| {name} | {rigid['mean_wait_d']}/{waits[0]:.2f} | {a60['mean_wait_d']}/"
-            f"{waits[1]:.2f} | {a60['mean_lateness_d']}/{late:.2f} |"
-        )
-
-
-def recorded() -> list[Row]:
-    return numbers("replay_feedback", "results")
+        cells = [
+            "/".join(
+                f"{float(here[name, replay][of]):.2f}" for of in (metric, f"{metric}_published")
+            )
+            for replay, metric in (
+                ("rigid", "mean_waiting_time"),
+                ("a60", "mean_waiting_time"),
+                ("a60", "mean_lateness"),
+            )
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
 
 
 def rows_of_dynamic_think_times() -> Iterator[str]:

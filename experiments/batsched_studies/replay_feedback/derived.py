@@ -21,7 +21,7 @@ WAYS: dict[str, Callable[[replays.Column], replays.Column]] = {
 }
 """How the submission times of two replays may be subtracted, with what is done to both before."""
 DIFFERENCES = ["log", "infrastructure", "difference", "way", "later", "earlier"]
-_GRAPHS = ["log", "sessions", "arity", "hours", "share", "ours"]
+GRAPHS = ["log", "sessions", "arity", "hours", "share", "ours"]
 
 
 def read_differences(results: CampaignResults) -> pd.DataFrame:
@@ -40,7 +40,7 @@ def read_graphs(results: CampaignResults) -> pd.DataFrame:
     A row per log and published share: ``ours`` of the think times are shorter than ``hours``.
     """
     return results.derive(
-        "session_graphs", lambda of: pd.DataFrame(_measure_graphs(of), columns=_GRAPHS)
+        "session_graphs", lambda of: pd.DataFrame(_measure_graphs(of), columns=GRAPHS)
     )
 
 

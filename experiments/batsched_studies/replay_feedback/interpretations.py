@@ -53,7 +53,7 @@ def list_values(runs: pd.DataFrame) -> pd.DataFrame:
         paper = {name: tables.find_published_value(log, place, name) for name in tables.METRICS}
         row |= {f"{metric}_published": value for metric, value in paper.items()}
         made.append(row | _digits(row, paper))
-    frame = pd.DataFrame(made)
+    frame = pd.DataFrame(made).round(5)
     for axis, names in (("infrastructure", tables.INFRASTRUCTURES), ("replay", tables.REPLAYS)):
         frame[axis] = pd.Categorical(frame[axis], names)
     return frame.sort_values(["log", "infrastructure", "replay"], kind="stable")

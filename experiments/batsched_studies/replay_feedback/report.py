@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from batsched_py.report import CampaignResults, Part, Report, Text, Verdict
+from batsched_py.report import CampaignResults, Part, Report, Table, Text, Verdict
 from batsched_py.report.kit import listed, rows
 from batsched_studies.replay_feedback import (
     PUBLISHED,
@@ -41,7 +41,8 @@ def report(results: CampaignResults) -> Report:
     logs = [] if of_models else list(read_studies(results))
     if interpretations.is_of_interpretations(runs):
         answers = interpretations.judge_interpretations(runs)
-        return _report_question("interpretations", interpretations.make_parts(runs), answers)
+        shown = [*interpretations.make_parts(runs), _count_claims(runs)]
+        return _report_question("interpretations", shown, answers)
     if flurry.is_of_flurry(runs):
         return _report_question("flurry", flurry.make_parts(runs), flurry.judge_flurry(runs))
     counts = tables.count_reproduced(cells)
@@ -75,6 +76,29 @@ def _report_question(key: str, parts: Iterable[Part | None], judged: Iterable[Ve
     verdicts = list(judged)
     answer = " ".join(f"{of.log}: {of.effect}." for of in verdicts)
     return TEXTS.report([("Result", parts)], verdicts, TEXTS[key], answer=answer)
+
+
+def _count_claims(runs: pd.DataFrame) -> Table | None:
+    """Return how many interpretations each claim holds under, which the measures of runs decide."""
+    no_graphs = pd.DataFrame(columns=derived.GRAPHS)
+    no_differences = pd.DataFrame(columns=derived.DIFFERENCES)
+    answers: dict[tuple[str, str], dict[str, bool | None]] = {}
+    for (size, events), group in runs[runs["rejection"] == "at_once"].groupby(["size", "events"]):
+        judged = claims.judge_claims(tables.make_cells(group), group, no_graphs)
+        for verdict in [*judged, *_of_text(group, no_differences)]:
+            log = verdict.log.removesuffix(f", {size} sizes")
+            answers.setdefault((log, verdict.claim), {})[f"{size}, {events}"] = verdict.holds
+    made = [
+        {
+            "log": log,
+            "claim": claim,
+            "tried": len(of),
+            "holds": sum(holds is True for holds in of.values()),
+            "fails": "; ".join(name for name, holds in of.items() if holds is False),
+        }
+        for (log, claim), of in sorted(answers.items())
+    ]
+    return TEXTS.table("interpretation_claims", made, "claims")
 
 
 def _first_jobs(runs: pd.DataFrame) -> list[Verdict]:

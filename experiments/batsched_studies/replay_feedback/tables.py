@@ -346,9 +346,8 @@ def _find_cause(run: tuple[str, str], cells: list[Cell]) -> str:
     known = find_differences(cells[0].log, cells[0].size)
     if not known or all(cell.equal is not False for cell in cells):
         return ""
-    special: str | None = known.get("rows", {}).get(" ".join(run))
-    in_table = special and any(NAMES[cell.metric] in special for cell in cells)
-    return str(special if in_table else known["rigid" if run[1] == "rigid" else "feedback"])
+    usual = known["rigid" if run[1] == "rigid" else "feedback"]
+    return str(known.get("rows", {}).get(" ".join(run), usual))
 
 
 def _row(run: tuple[str, str], cells: list[Cell]) -> dict[str, Any]:
