@@ -8,7 +8,6 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 
-from batsched_py.files.readers import read_toml
 from batsched_studies.page_figures import FIGURES, HERE, INFRASTRUCTURES
 
 MOST_WORDS = 900
