@@ -32,8 +32,9 @@ from batsched_studies.resampling.positions import (
 def report(results: CampaignResults) -> Report:
     """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
     runs = read(results.runs)
-    found = place_logs(runs), list_loads(runs), list_flurries(runs), compare_parts(results, runs)
-    place, swept, flurry, part = map(pd.DataFrame, found)
+    found = place_logs(runs), list_loads(runs), list_flurries(runs)
+    place, swept, flurry = map(pd.DataFrame, found)
+    part = results.derive("parts", lambda results: pd.DataFrame(compare_parts(results, runs)))
     judged = judge_choices(place, part, swept, flurry)
     sections: dict[str, list[Part | None]] = {
         "The log among its variants": [
