@@ -237,7 +237,9 @@ def test_the_first_months_of_sdsc_and_table_4_4() -> None:
 def test_the_loss_against_the_optimum() -> None:
     loss = {"loss_mean": 0.5, "loss_low": 0.3, "loss_high": 0.7, "loss_worst": 4, "loss_steps": 40}
     run = make_run(decider="sjf-preferred", when="half", slackness=4) | loss
-    assert holds(report(run | {"loss_unsolved": 0}), "worse than the optimum") == [True]
+    made = report(run | {"loss_unsolved": 0})
+    assert holds(made, "worse than the optimum") == [True]
+    assert table_of(made, "optimum").frame["loss_worst"].to_list() == [4]
     wide = report(run | {"loss_unsolved": 0, "loss_high": 1.2})
     assert holds(wide, "worse than the optimum") == [None]
 

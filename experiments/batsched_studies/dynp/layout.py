@@ -13,6 +13,7 @@ import pandas as pd
 from batsched_py.report import Column, Table
 from batsched_py.report.kit import columns, slug, where_known
 from batsched_studies.dynp import PUBLISHED, TEXTS
+from batsched_studies.dynp.measures import MeasuredRun
 from batsched_studies.dynp.tables import Case, Row
 
 TITLES: dict[str, str] = PUBLISHED["sections"]
@@ -76,6 +77,16 @@ def _labels(rows: list[Row]) -> Iterator[Column]:
         yield Column("fcfs_list", "FCFS list")
     if any(row.run.estimates == "perfect" for row in rows):
         yield Column("estimates")
+
+
+def make_optimum_table(runs: Iterable[MeasuredRun]) -> Table | None:
+    """Return a line per run with the loss of its steps against the optimum."""
+    rows = [
+        {"log": run.log, "policy": run.policy.label, **run.measures}
+        for run in runs
+        if "loss_mean" in run.measures
+    ]
+    return TEXTS.table("optimum", rows)
 
 
 def make_month_table(log: str, rows: list[Row]) -> Table:

@@ -30,6 +30,7 @@ def report(results: Any) -> Report:
     values, counted = tables.make_rows(runs), tables.count_cases(runs)
     parts = (
         *layout.make_sections(values, counted),
+        (PUBLISHED["sections"]["optimum"], [layout.make_optimum_table(runs)]),
         *make_load_sections(loads),
         (PUBLISHED["sections"]["extension"], extension.make_tables(longer)),
         ("Figures", figures.draw_figures(runs, loads)),
