@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 from hypothesis import given, settings
 
 from batsched_py.schedulers.dynp.dynp_policy import Dynp
+from batsched_py.support.installation import studies_folder
 from batsched_py.testing import DrawnJob as J
 from batsched_py.testing import starts
 from batsched_studies.dynp.full_search import Interpretation, SearchedDynp, list_interpretations
@@ -40,3 +43,13 @@ def test_three_interpretations_are_those_of_the_policy(
 def test_each_interpretation_is_searched_once() -> None:
     every = list_interpretations()
     assert len(set(every)) == len(every) == 456
+
+
+def test_the_page_states_what_the_search_found() -> None:
+    folder = studies_folder() / "dynp"
+    with (folder / "full_search.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["decider"] == "advanced"]
+    nearest = min(abs(float(row["difference_percent"])) for row in rows)
+    text = " ".join((folder / "README.md").read_text().split())
+    assert f"Of {len(rows)} interpretations" in text
+    assert f"the nearest is {nearest:.2f} % off" in text
