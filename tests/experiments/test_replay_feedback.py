@@ -488,6 +488,9 @@ def test_factors_are_judged_where_two_logs_were_replayed() -> None:
 # Interpretations ---------------------------------------------------------------------------------
 
 
+RANKED = PUBLISHED["verdicts"]["ranked"]["claim"].format(replay="a60")
+
+
 def test_the_table_says_how_many_interpretations_were_tried_and_which_come_out() -> None:
     """Of infra/2, 90 % of the jobs ran: one interpretation has the digits by all jobs only."""
     runs = pd.concat(
@@ -514,6 +517,8 @@ def test_the_table_says_how_many_interpretations_were_tried_and_which_come_out()
     (verdict,) = report.verdicts
     assert verdict.holds is True
     assert verdict.effect.startswith("30 of 30 rows (requested, instant, waits by all)")
+    counted = one_row(table_of(report, "claims").frame, claim=RANKED)
+    assert counted[["tried", "holds", "fails"]].tolist() == [4, 4, ""]
 
 
 # The flurry --------------------------------------------------------------------------------------

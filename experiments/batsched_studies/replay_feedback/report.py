@@ -35,22 +35,19 @@ def report(results: CampaignResults) -> Report:
     runs = tables.rename_axes(results.runs)
     if runs.empty:
         return TEXTS.report((), (), "No run has finished yet.")
-    of_models = len(models.select_model_runs(runs))
-    of_paper = not of_models and tables.is_of_paper(runs)
-    cells = tables.make_cells(runs) if of_paper else []
-    logs = [] if of_models else list(read_studies(results))
     if interpretations.is_of_interpretations(runs):
         answers = interpretations.judge_interpretations(runs)
         shown = [*interpretations.make_parts(runs), _count_claims(runs)]
         return _report_question("interpretations", shown, answers)
     if flurry.is_of_flurry(runs):
         return _report_question("flurry", flurry.make_parts(runs), flurry.judge_flurry(runs))
+    of_models = len(models.select_model_runs(runs))
+    of_paper = not of_models and tables.is_of_paper(runs)
+    cells = tables.make_cells(runs) if of_paper else []
+    logs = [] if of_models else list(read_studies(results))
     counts = tables.count_reproduced(cells)
     parts = (
-        (
-            "Tables 1 and 2",
-            [*tables.make_tables(cells), tables.make_count_table(counts)],
-        ),
+        ("Tables 1 and 2", [*tables.make_tables(cells), tables.make_count_table(counts)]),
         ("Three kinds of EASY", tables.make_kinds_tables(runs)),
         (
             "The order of simultaneous events",
