@@ -116,8 +116,8 @@ def test_the_page_has_what_is_there_and_names_what_is_not(tmp_path: Path) -> Non
     judged = judge_results(folder, file, folder / "packed")
     campaigns = list_campaigns(judged, file)
     page = make_page(campaigns)
-    assert "- Not judged yet: creasy." in page
-    assert "- Run in part: reservations/limits; creasy/generated." in page
+    assert "| creasy | not judged yet |" in page
+    assert re.search(r"\| reservations/limits \| \d+ of \d+ runs \|", page)
     assert "| all | " in page
     write_long_table(campaigns, tmp_path / "claims.html")
     assert "batsched-py campaign reservations/limits" in (tmp_path / "claims.html").read_text()

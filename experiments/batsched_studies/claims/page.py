@@ -131,9 +131,11 @@ def list_campaigns(judged: Mapping[str, Judged], file: str = AT_SIZE) -> dict[st
 def make_page(campaigns: Mapping[str, Judged | None]) -> str:
     """Return the page, which sums up the verdicts on all claims."""
     shown = [of for of in campaigns.values() if of]
-    lists = {
-        "Not judged yet": [label for label, of in campaigns.items() if of is None],
-        "Run in part": [of.name for of in shown if of.nb_runs < of.nb_planned],
+    states = {label: "not judged yet" for label, of in campaigns.items() if of is None}
+    states |= {
+        of.name: f"{of.nb_runs:,} of {of.nb_planned:,} runs"
+        for of in shown
+        if of.nb_runs < of.nb_planned
     }
     studies = {study: count_claims(verdicts) for study, verdicts in _by_study(shown).items()}
     studies["all"] = tuple(map(sum, zip(*studies.values(), strict=True)))
@@ -142,7 +144,7 @@ def make_page(campaigns: Mapping[str, Judged | None]) -> str:
         {
             "studies": format_lines((study, *counts) for study, counts in studies.items()),
             "failures": "\n".join(describe_failures(shown)),
-            "missing": "\n".join(f"- {what}: {'; '.join(of)}." for what, of in lists.items() if of),
+            "missing": format_lines(states.items()),
             "campaigns": len(shown),
             "clean": sum(map(_is_clean, shown)),
             "verdicts": sum(len(of.verdicts) for of in shown),
