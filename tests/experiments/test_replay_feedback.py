@@ -5,6 +5,7 @@ The runs are made up: the jobs of the sample log, each user late by a share of i
 
 from __future__ import annotations
 
+import doctest
 from functools import cache
 from itertools import product
 from typing import Any
@@ -540,3 +541,9 @@ def test_fcfs_without_the_flurry(log: str, late: float, holds: list[bool]) -> No
     (table,) = report.tables
     row = one_row(table.frame, infrastructure="fcfs")
     assert row[["with", "without"]].tolist() == pytest.approx([10, late])
+
+
+@pytest.mark.parametrize("module", [factors, joint])
+def test_examples(module: Any) -> None:
+    results = doctest.testmod(module)
+    assert results.failed == 0 < results.attempted
