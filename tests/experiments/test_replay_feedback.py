@@ -522,6 +522,12 @@ def test_the_table_says_how_many_interpretations_were_tried_and_which_come_out()
     assert counted[["tried", "holds", "fails"]].tolist() == [4, 4, ""]
 
 
+def test_runs_of_real_batsim_are_an_interpretation() -> None:
+    report = study_report(MadeUpCampaign(all_runs().assign(backend="batsim")))
+    (verdict,) = report.verdicts
+    assert verdict.effect.startswith("30 of 30 rows (requested, real_batsim, waits by")
+
+
 # The flurry --------------------------------------------------------------------------------------
 
 

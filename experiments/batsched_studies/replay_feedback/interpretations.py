@@ -23,9 +23,15 @@ WAITS = {"that ran": "mean_waiting_time", "all": "mean_wait_by_all"}
 METRICS = (*tables.METRICS, WAITS["all"])
 
 
+def label_real_batsim(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with the labels of an interpretation, if all are of real Batsim."""
+    is_real = set(runs.get("backend", ())) == {"batsim"}
+    return runs.assign(events="real_batsim", rejection="at_once") if is_real else runs
+
+
 def is_of_interpretations(runs: pd.DataFrame) -> bool:
-    """Return whether the runs are those of ``interpretations.toml``."""
-    return "events" in runs and runs["events"].nunique() > 1
+    """Return whether the runs are those of ``interpretations.toml``, or of real Batsim."""
+    return "events" in runs
 
 
 def divide_by_all(runs: pd.DataFrame) -> pd.DataFrame:

@@ -32,9 +32,9 @@ from batsched_studies.replay_feedback.replays import Study, read_studies
 
 def report(results: CampaignResults) -> Report:
     """Return the report: tables, figures and verdicts, as far as the campaign has runs for them."""
-    runs = tables.rename_axes(results.runs)
-    if runs.empty:
+    if results.runs.empty:
         return TEXTS.report((), (), "No run has finished yet.")
+    runs = interpretations.label_real_batsim(tables.rename_axes(results.runs))
     if interpretations.is_of_interpretations(runs):
         answers = interpretations.judge_interpretations(runs)
         shown = [*interpretations.make_parts(runs), _count_claims(runs)]
