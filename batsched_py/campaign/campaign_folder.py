@@ -204,10 +204,12 @@ class CampaignResults:
 
         Raises :class:`InputError` if any of them is damaged.
         """
-        planned, finished = self._runs, self.finished
-        runs = pd.DataFrame(
-            [_row(planned[folder], folder, run) for folder, run in finished.items()]
-        )
+        done, rows = self.finished, []
+        for run in self.stored.runs:  # several may be one simulation
+            folder = str(self.out / run.folder)
+            if folder in done:
+                rows.append(_row(run, folder, done[folder]))
+        runs = pd.DataFrame(rows)
         return fill_withdrawals(runs) if "nb_withdrawn" in runs else runs
 
     @cached_property

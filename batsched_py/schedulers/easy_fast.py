@@ -14,7 +14,7 @@ class EasyFast(Backfilling):
     In between, backfilled jobs take extra nodes away. Running jobs release their processors in the
     order of (expected end, start, submission), where :class:`Easy` has the size instead of the
     start. The two differ only where ends are expected at the same time. On nodes of a machine file,
-    and where processors sleep, it is :class:`Easy`.
+    and while free processors sleep, it is :class:`Easy`.
 
     This is the rule of later versions of batsched's ``easy_bf_fast``; that of earlier versions is
     :class:`EasyFixed`. Batsched also rejects jobs without a walltime, which here never end in time.
@@ -29,9 +29,10 @@ class EasyFast(Backfilling):
 
     def _reserve(self, head: Job, machine: Site) -> tuple[float, int]:
         """Return the shadow time (seconds) of ``head`` and the extra nodes that are left."""
-        if machine.nodes is not None or machine.sleepers is not None:
+        if machine.nodes is not None or machine.waking_times():
+            self._renewed = ()
             return shadow_time_and_extra_nodes(head, machine)
-        state = head, machine.nb_ended, machine.unavailable
+        state = machine.nb_ended, machine.unavailable
         if head is self.head and state == self._renewed:
             return self.shadow_time, self.extra_nodes
         self._renewed = state
