@@ -142,7 +142,7 @@ def test_steps_after_starts() -> None:
 
 @given(random_jobs(), st.sampled_from([0, 1, 3]), st.sampled_from([0, 3, 10]))
 def test_steps_at_intervals(jobs: list[J], every_jobs: int, seconds: int) -> None:
-    """Between two steps are at least so many seconds, and so many jobs are submitted."""
+    """Between two steps, at least this time passes, and this number of jobs is submitted."""
     seen = observed(jobs, every_jobs=every_jobs, every_hours=seconds / 3600)
     times = [step.now for step in seen.steps]
     for before, after in pairwise(times):

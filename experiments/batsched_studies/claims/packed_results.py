@@ -88,14 +88,24 @@ def pack(results: CampaignResults, study: Path) -> Packed:
         name: {str(column): table[column].to_list() for column in table}
         for name, table in results.derived.items()
     }
-    return Packed(replace(stored, runs=runs, file=results.file.name), finished, derived)
+    packed = Packed(replace(stored, runs=runs, file=results.file.name), finished, derived)
+    return parse_json(shorten_paths(msgspec.json.encode(packed)), Packed, results.out)
+
+
+def shorten_paths(content: bytes) -> bytes:
+    """Return JSON with the names of files in place of absolute paths, which are of one machine.
+
+    >>> shorten_paths(b'{"platform":"/home/me/cluster_50.xml","axis":"perf/2"}')
+    b'{"platform":"cluster_50.xml","axis":"perf/2"}'
+    """
+    return re.sub(rb'"/(?:[^"/]+/)*([^"/]+)"', rb'"\1"', content)
 
 
 def join(packed: Packed, earlier: Packed) -> Packed:
     """Return the packed runs, with earlier runs in place of missing ones.
 
     Two runs are the same if their labels and settings are. Their code may differ: each has its
-    revision.
+    revision. Of derived tables, those of the file with more runs are kept.
     """
     before = {_identify(run): earlier.finished.get(run.folder) for run in earlier.stored.runs}
     missing = {
@@ -103,9 +113,9 @@ def join(packed: Packed, earlier: Packed) -> Packed:
         for run in packed.stored.runs
         if run.folder not in packed.finished and (found := before.get(_identify(run))) is not None
     }
-    return Packed(
-        packed.stored, {**packed.finished, **missing}, {**earlier.derived, **packed.derived}
-    )
+    fewer, more = sorted((earlier, packed), key=lambda of: len(of.finished))
+    derived = {**fewer.derived, **more.derived}
+    return Packed(packed.stored, {**packed.finished, **missing}, derived)
 
 
 def _identify(run: StoredRun) -> bytes:
